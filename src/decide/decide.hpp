@@ -1,0 +1,87 @@
+// Decision: CPU or GPU for one call, from a cost model; and when the GPU has earned its start.
+// Pure: values in, values out; no clock, no lock, no device.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "config/options.hpp"
+#include "core/gemm_call.hpp"
+#include "core/machine_profile.hpp"
+
+namespace gemmhoist::decide {
+
+enum class Route : std::uint8_t { cpu, gpu };
+
+enum class GpuState : std::uint8_t {
+  cold,      // not wanted yet
+  starting,  // context, module, arena on their way, in the background
+  up,
+  absent,   // no device, no driver, or driver too old: for good
+  lost,     // worked once and failed beyond use, or this is a forked child: for good
+  backoff,  // out of memory or a transient failure: again after a while
+};
+
+enum class Reason : std::uint8_t {
+  forced_cpu,  // GEMMHOIST_ROUTE=cpu or the thread's mode
+  forced_gpu,
+  too_small,   // below any size that pays
+  cpu_faster,  // predicted
+  gpu_faster,
+  gpu_cold,  // the GPU would be faster but has not earned its start yet
+  gpu_starting,
+  worth_waiting,  // starts (or awaits) the GPU: this call alone outlasts the start-up
+  gpu_absent,
+  gpu_lost,
+  gpu_backoff,
+  gpu_busy,  // queue of earlier calls makes the CPU the faster one
+  in_fork_child,
+  count_
+};
+const char* to_string(Reason reason) noexcept;
+const char* to_string(Route route) noexcept;
+
+// The only test that the smallest calls meet: below this many flops no decision is made at all.
+inline constexpr double kSmallestFlops = 4e6;  // 0.1 ms at 40 GFLOP/s: less than any GPU round trip pays back
+
+struct DecisionInput {
+  std::int64_t m = 0, n = 0, k = 0;
+  Transpose trans_a = Transpose::no, trans_b = Transpose::no;
+  bool beta_zero = true;
+  config::RouteMode mode = config::RouteMode::automatic;
+  GpuState gpu = GpuState::cold;
+  double cpu_s = 0;              // predicted, by CpuRateLearner::predict or predict_cpu_seconds
+  double queue_s = 0;            // predicted time of the calls already on the device
+  double start_remaining_s = 0;  // while starting; profile.start_s when cold
+  double earned_s = 0;           // what the GPU would have saved so far
+};
+
+struct Decision {
+  Route route = Route::cpu;
+  Reason reason = Reason::too_small;
+  bool start_gpu = false;  // begin the start-up (in the background unless route is gpu)
+  double cpu_s = 0;        // predictions; 0: none made
+  double gpu_s = 0;
+};
+
+Decision decide(const DecisionInput& input, const MachineProfile& profile) noexcept;
+
+// Predicted seconds on the CPU; an optimistic prior where nothing near has been learnt.
+double predict_cpu_seconds(std::int64_t m, std::int64_t n, std::int64_t k,
+                           const MachineProfile& profile) noexcept;
+
+// CPU rates learnt from calls that the CPU served. Lock-free; any thread.
+class CpuRateLearner {
+ public:
+  void learn(std::int64_t m, std::int64_t n, std::int64_t k, double seconds) noexcept;
+  void snapshot(CpuRates& rates) const noexcept;
+  void preload(const CpuRates& rates) noexcept;  // from a saved profile
+  // As decide::predict_cpu_seconds, without a snapshot.
+  double predict(std::int64_t m, std::int64_t n, std::int64_t k,
+                 const MachineProfile& profile) const noexcept;
+
+ private:
+  std::atomic<float> flops_per_s_[CpuRates::kBuckets][CpuRates::kThinness] = {};
+};
+
+}  // namespace gemmhoist::decide

@@ -1,0 +1,31 @@
+// Decision log: one line a call, a summary at exit. Nothing is written unless GEMMHOIST_LOG or
+// GEMMHOIST_LOG_FILE asks for it; warnings are the few lines that are always allowed.
+#pragma once
+
+#include <cstdint>
+
+#include "core/gemm_call.hpp"
+
+namespace gemmhoist::observe {
+
+struct CallRecord {
+  const char* spelling;  // "cblas_sgemm"
+  GemmCall call;
+  const char* route;                        // "cpu", "gpu", "gpu+cpu" (rescued)
+  const char* reason;                       // a short fixed phrase
+  const char* kernel;                       // main kernel, "" on the CPU
+  double predicted_cpu_s, predicted_gpu_s;  // 0: no prediction
+  double measured_s;                        // what the caller waited; 0: not timed
+  double kernel_s;                          // device time of the arithmetic; 0: not known
+};
+
+bool call_log_enabled() noexcept;                  // cheap: an atomic load
+void log_call(const CallRecord& record) noexcept;  // bounded stack (< 2 KiB), no heap, one write(2) a line
+void write_summary() noexcept;                     // at exit; reads the counters
+
+// One of the lines that are never silent: prefixed "gemmhoist: ", one write(2) to stderr, at most once a
+// `topic`.
+enum class Warning : std::uint8_t { bad_setting, no_blas, gpu_lost, log_file, count_ };
+void warn(Warning topic, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+
+}  // namespace gemmhoist::observe
