@@ -54,6 +54,7 @@ struct DecisionInput {
   double queue_s = 0;            // predicted time of the calls already on the device
   double start_remaining_s = 0;  // while starting; profile.start_s when cold
   double earned_s = 0;           // what the GPU would have saved so far
+  double gpu_correction = 1;     // measured over estimated time of recent calls on this GPU
 };
 
 struct Decision {

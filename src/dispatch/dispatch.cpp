@@ -1,1 +1,260 @@
-namespace gemmhoist {}
+#include "dispatch/dispatch.hpp"
+
+#include <cerrno>
+
+#include "config/options.hpp"
+#include "decide/decide.hpp"
+#include "dispatch/gpu.hpp"
+#include "dispatch/profile_store.hpp"
+#include "observe/counters.hpp"
+#include "observe/decision_log.hpp"
+#include "observe/trace.hpp"
+#include "os/os.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace gemmhoist::dispatch {
+namespace {
+
+using config::RouteMode;
+using decide::Decision;
+using decide::GpuState;
+using decide::Reason;
+using decide::Route;
+using observe::Counter;
+
+// GEMMHOIST_MODE_* of the calling thread. One byte, no constructor: the host's threads pay for it.
+constinit thread_local signed char t_mode = 0;
+
+RouteMode mode_of_this_thread() noexcept {
+  switch (t_mode) {
+    case 1: return RouteMode::automatic;
+    case 2: return RouteMode::cpu;
+    case 3: return RouteMode::gpu;
+    default: return config::options().route;
+  }
+}
+
+class KeptErrno {
+ public:
+  KeptErrno() noexcept : saved_(errno) {}
+  ~KeptErrno() { errno = saved_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+
+ private:
+  int saved_;
+};
+
+// --- pass 1: calls on which no thought is worth spending ---
+
+bool is_plainly_cpu(RouteMode mode, const GemmCall& call) noexcept {
+  return mode == RouteMode::cpu || (mode == RouteMode::automatic && call.flops() < decide::kSmallestFlops);
+}
+
+bool for_cpu_unexamined(RouteMode mode, CpuTicket& ticket) noexcept {
+  observe::add(Counter::calls_cpu);
+  if (observe::call_log_enabled()) {
+    ticket.timed = true;
+    ticket.reason = decide::to_string(mode == RouteMode::cpu ? Reason::forced_cpu : Reason::too_small);
+    ticket.begin_ns = os::monotonic_ns();
+  }
+  return false;
+}
+
+// --- pass 2: the decision ---
+
+Decision decide_route(RouteMode mode, const GemmCall& call) noexcept {
+  const MachineProfile& profile = machine_profile();
+  decide::DecisionInput input;
+  input.m = call.m;
+  input.n = call.n;
+  input.k = call.k;
+  input.trans_a = call.trans_a;
+  input.trans_b = call.trans_b;
+  input.beta_zero = call.beta == 0;
+  input.mode = mode;
+  input.cpu_s = cpu_rates().predict(call.m, call.n, call.k, profile);
+  input.gpu = gpu_state();
+  // Whoever asks for the GPU by name wants it tried even while we would rather let it rest.
+  if (mode == RouteMode::gpu && input.gpu == GpuState::backoff) input.gpu = GpuState::up;
+  if (input.gpu != GpuState::cold && input.gpu != GpuState::absent && os::forked_since_armed()) {
+    input.gpu = GpuState::lost;  // forked past our hook (a bare clone): the context is the parent's
+  }
+  input.queue_s = gpu_queue_seconds();
+  input.start_remaining_s = gpu_start_remaining_seconds();
+  input.earned_s = gpu_earned_seconds();
+  input.gpu_correction = gpu_estimate_correction();
+  return decide::decide(input, profile);
+}
+
+bool for_cpu(const Decision& decision, CpuTicket& ticket) noexcept {
+  observe::add(Counter::calls_cpu);
+  ticket.timed = true;
+  ticket.cpu_s = decision.cpu_s;
+  ticket.gpu_s = decision.gpu_s;
+  ticket.reason = decide::to_string(decision.reason);
+  ticket.begin_ns = os::monotonic_ns();
+  return false;
+}
+
+// --- pass 3: the GPU, and whatever it leaves undone ---
+
+struct Rescue {
+  const fallback::Provider* provider;
+  const GemmCall* call;
+  std::int64_t tiles = 0;
+};
+
+// One rectangle of C that is still the caller's, by the CPU. beta is applied here, and only here, to it.
+void finish_region(const pipeline::Region& region, void* context) {
+  auto& rescue = *static_cast<Rescue*>(context);
+  GemmCall part = *rescue.call;
+  const std::int64_t i = region.rows.begin;
+  const std::int64_t j = region.cols.begin;
+  part.m = region.rows.extent;
+  part.n = region.cols.extent;
+  part.a += part.trans_a == Transpose::no ? i : i * part.lda;
+  part.b += part.trans_b == Transpose::no ? j * part.ldb : j;
+  part.c += i + j * part.ldc;
+  fallback::multiply(*rescue.provider, part);
+  ++rescue.tiles;
+}
+
+struct GpuRun {
+  const char* route = "gpu";
+  const char* kernel = "";
+  pipeline::CallTimes times;
+};
+
+// False: nothing was handed over, C is untouched.
+bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, double predicted_s,
+                      GpuRun& run) noexcept {
+  pipeline::Job* job = pipeline::take_job(call, config::options().precision);
+  if (job == nullptr) return false;
+  const GpuAnswer answer = run_on_gpu(*job, predicted_s);
+  if (answer.tried) {
+    observe::add(Counter::tiles_gpu, static_cast<std::uint64_t>(pipeline::tiles_written(*job)));
+    run.times = pipeline::times(*job);
+    run.kernel = pipeline::kernel_name(*job);
+    if (answer.outcome == pipeline::Outcome::done) {
+      observe::add(Counter::calls_gpu);
+    } else {
+      Rescue rescue{&provider, &call};
+      pipeline::for_each_region_left(*job, finish_region, &rescue);
+      observe::add(Counter::calls_rescued);
+      observe::add(Counter::tiles_rescued, static_cast<std::uint64_t>(rescue.tiles));
+      run.route = "gpu+cpu";
+    }
+  }
+  pipeline::let_go(*job);
+  return answer.tried;
+}
+
+void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decision& decision, const GpuRun& run,
+                  std::int64_t begin_ns) noexcept {
+  if (!observe::call_log_enabled()) return;
+  observe::CallRecord record{};
+  record.spelling = fallback::spelling_name(spelling);
+  record.call = call;
+  record.route = run.route;
+  record.reason = decide::to_string(decision.reason);
+  record.kernel = run.kernel;
+  record.predicted_cpu_s = decision.cpu_s;
+  record.predicted_gpu_s = decision.gpu_s;
+  record.measured_s = 1e-9 * static_cast<double>(os::monotonic_ns() - begin_ns);
+  record.submit_s = run.times.submit_s;
+  record.kernel_s = run.times.kernel_s;
+  observe::log_call(record);
+}
+
+// The passes that only larger calls meet; kept out of line so that small ones do not pay for its frame.
+[[gnu::noinline]] bool serve_examined(RouteMode mode, fallback::Spelling spelling,
+                                      const fallback::Provider& provider, const GemmCall& call,
+                                      CpuTicket& ticket) noexcept {
+  const KeptErrno kept_errno;
+  const os::NoCancellation no_cancellation;
+  Decision decision = decide_route(mode, call);
+  if (decision.start_gpu) start_gpu();
+  if (decision.route == Route::cpu) return for_cpu(decision, ticket);
+
+  const std::int64_t begin_ns = os::monotonic_ns();
+  if (gpu_state() == GpuState::starting && !await_gpu()) {
+    decision.reason = gpu_state() == GpuState::starting ? Reason::gpu_starting : Reason::gpu_absent;
+    return for_cpu(decision, ticket);
+  }
+  GpuRun run;
+  if (!run_and_complete(provider, call, decision.gpu_s, run)) {
+    decision.reason = Reason::gpu_busy;
+    return for_cpu(decision, ticket);
+  }
+  log_gpu_call(spelling, call, decision, run, begin_ns);
+  return true;
+}
+
+}  // namespace
+
+bool serve(fallback::Spelling spelling, const fallback::Provider& provider, const GemmCall& call,
+           CpuTicket& ticket) noexcept {
+  const RouteMode mode = mode_of_this_thread();
+  if (is_plainly_cpu(mode, call)) return for_cpu_unexamined(mode, ticket);
+  return serve_examined(mode, spelling, provider, call, ticket);
+}
+
+void cpu_call_done(fallback::Spelling spelling, const GemmCall& call, const CpuTicket& ticket) noexcept {
+  const KeptErrno kept_errno;
+  const double seconds = 1e-9 * static_cast<double>(os::monotonic_ns() - ticket.begin_ns);
+  if (ticket.cpu_s > 0) {
+    cpu_rates().learn(call.m, call.n, call.k, seconds);
+    if (ticket.gpu_s > 0 && seconds > ticket.gpu_s) gpu_add_earned(seconds - ticket.gpu_s);
+  }
+  if (!observe::call_log_enabled()) return;
+  observe::CallRecord record{};
+  record.spelling = fallback::spelling_name(spelling);
+  record.call = call;
+  record.route = "cpu";
+  record.reason = ticket.reason;
+  record.kernel = "";
+  record.predicted_cpu_s = ticket.cpu_s;
+  record.predicted_gpu_s = ticket.gpu_s;
+  record.measured_s = seconds;
+  observe::log_call(record);
+}
+
+bool set_thread_mode(int mode) noexcept {
+  if (mode < 0 || mode > 3) return false;
+  t_mode = static_cast<signed char>(mode);
+  return true;
+}
+
+const char* gpu_state_name() noexcept {
+  switch (gpu_state()) {
+    case GpuState::cold: return "cold";
+    case GpuState::starting: return "starting";
+    case GpuState::up: return "up";
+    case GpuState::absent: return "absent";
+    case GpuState::lost: return "lost";
+    case GpuState::backoff: return "backoff";
+  }
+  return "?";
+}
+
+void on_load() noexcept {
+  const KeptErrno kept_errno;
+  os::remember_affinity();
+  (void)config::options();
+}
+
+void on_fork_child() noexcept {
+  const KeptErrno kept_errno;
+  gpu_after_fork();
+  observe::reset_after_fork();
+}
+
+void on_unload() noexcept {
+  const KeptErrno kept_errno;
+  save_profile(machine_profile());
+  observe::write_trace();
+  observe::write_summary();
+}
+
+}  // namespace gemmhoist::dispatch

@@ -17,6 +17,7 @@ struct CallRecord {
   double predicted_cpu_s, predicted_gpu_s;  // 0: no prediction
   double measured_s;                        // what the caller waited; 0: not timed
   double kernel_s;                          // device time of the arithmetic; 0: not known
+  double submit_s;           // the worker's own work until everything was queued; 0: not known
 };
 
 bool call_log_enabled() noexcept;                  // cheap: an atomic load

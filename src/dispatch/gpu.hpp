@@ -1,0 +1,50 @@
+// The GPU as the dispatcher sees it: its state, its start, the hand-over of a call, its end.
+#pragma once
+
+#include <cstdint>
+
+#include "core/machine_profile.hpp"
+#include "decide/decide.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace gemmhoist::dispatch {
+
+// --- state; any thread, never blocks ---
+
+decide::GpuState gpu_state() noexcept;
+// Predicted seconds of the calls already handed over and not finished, on the device with the fewest.
+double gpu_queue_seconds() noexcept;
+// Until the start that is under way should be done; the whole start where none is.
+double gpu_start_remaining_seconds() noexcept;
+// What the cost model knows; changes once, when the GPU has come up and measured itself.
+const MachineProfile& machine_profile() noexcept;
+// Measured over predicted time of recent calls on the GPU: what the estimates have to be multiplied by.
+double gpu_estimate_correction() noexcept;
+
+// What the GPU would have saved so far on calls that the CPU served.
+double gpu_earned_seconds() noexcept;
+void gpu_add_earned(double seconds) noexcept;
+
+// --- start ---
+
+// Begins the start in the background, once. Makes a thread; loads nothing on this one.
+void start_gpu() noexcept;
+// Waits for a start under way. False when the GPU is not up: it is absent, its time is over, or the worker cannot
+// get at the dynamic loader because this very thread holds its lock (a constructor of a library being loaded).
+bool await_gpu() noexcept;
+
+// --- one call ---
+
+struct GpuAnswer {
+  pipeline::Outcome outcome = pipeline::Outcome::partial;
+  bool tried = false;  // false: nothing was handed over (no job or no device to be had); C is the caller's
+};
+// Hands `job` to the least busy device and waits. Afterwards the state reflects how it went.
+GpuAnswer run_on_gpu(pipeline::Job& job, double predicted_s) noexcept;
+
+// --- the process' life ---
+
+// The child of a fork has no threads of ours and must not use its parent's context.
+void gpu_after_fork() noexcept;
+
+}  // namespace gemmhoist::dispatch

@@ -1,0 +1,19 @@
+// The machine profile before the GPU has been measured, and its file (GEMMHOIST_PROFILE).
+#pragma once
+
+#include "core/machine_profile.hpp"
+#include "decide/decide.hpp"
+
+namespace gemmhoist::dispatch {
+
+// What is assumed until the GPU has come up: the saved profile where GEMMHOIST_PROFILE names a readable one of this
+// machine, cautious defaults otherwise. The file is read once, at the first call that asks.
+const MachineProfile& initial_profile() noexcept;
+
+// CPU rates learnt by this process, begun from the saved ones.
+decide::CpuRateLearner& cpu_rates() noexcept;
+
+// Writes `measured` and the learnt CPU rates where GEMMHOIST_PROFILE says; nothing where it is not set.
+void save_profile(const MachineProfile& measured) noexcept;
+
+}  // namespace gemmhoist::dispatch
