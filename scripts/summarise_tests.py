@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Adds up the test cases of several `meson test` runs, lists what failed and what was skipped, and why.
+
+usage: summarise_tests.py [--problem=TEXT]... LABEL=MESON-LOGS-FOLDER...
+
+Cases come from Meson's testlog.junit.xml (a GoogleTest case, a TAP line or a whole program each count as one). A
+program that died, timed out or returned an error without a failing case to show for it counts as one more failure:
+testlog.json knows. Last line: "N passed, N failed" and, where there are any, ", N skipped". Status 1 when a case
+failed or none ran.
+"""
+import json
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+
+def reason(element, case):
+    """Why a case was skipped or failed, in one line."""
+    texts = [element.get("message") or "", element.text or "", case.findtext("system-out") or ""]
+    for text in texts:
+        for line in text.strip().splitlines():
+            line = line.strip()
+            if line and not line.startswith("/") and ".cpp:" not in line:
+                return line[:200]
+    return ""
+
+
+def cases(folder):
+    """Yields (program, case, outcome, reason)."""
+    for suite in ET.parse(folder / "testlog.junit.xml").getroot().iter("testsuite"):
+        for case in suite.findall("testcase"):
+            program = suite.get("name", "").removeprefix("gemmhoist.")
+            name = case.get("name", "")
+            bad = case.find("failure")
+            if bad is None:
+                bad = case.find("error")
+            skipped = case.find("skipped")
+            if bad is not None:
+                yield program, name, "failed", reason(bad, case)
+            elif skipped is not None or case.get("status") == "notrun":
+                yield program, name, "skipped", reason(skipped, case) if skipped is not None else "not run"
+            else:
+                yield program, name, "passed", ""
+
+
+def programs(folder):
+    """Yields (name, result) of each program, as Meson judged it."""
+    path = folder / "testlog.json"
+    if path.exists():
+        for line in path.read_text(errors="replace").splitlines():
+            entry = json.loads(line)
+            yield entry["name"].split(" / ")[-1], entry["result"]
+
+
+def main(arguments):
+    passed, failed, skipped = 0, [], []
+    for argument in arguments:
+        if argument.startswith("--problem="):
+            failed.append(argument.removeprefix("--problem="))
+            continue
+        label, _, folder = argument.partition("=")
+        folder = Path(folder)
+        failing_programs = set()
+        for program, name, outcome, why in cases(folder):
+            line = f"{label}: {program}: {name}" + (f": {why}" if why else "")
+            if outcome == "passed":
+                passed += 1
+            elif outcome == "skipped":
+                skipped.append(line)
+            else:
+                failed.append(line)
+                failing_programs.update({program.split(".")[0], name})
+        for name, result in programs(folder):
+            if result in ("FAIL", "TIMEOUT", "ERROR", "INTERRUPT") and name not in failing_programs:
+                failed.append(f"{label}: {name}: {result.lower()}, with no failing case to show for it")
+
+    for title, lines in (("skipped", skipped), ("failed", failed)):
+        if lines:
+            print(f"\n{title}:")
+            for line in lines:
+                print(f"  {line}")
+        sys.stdout.flush()
+    tail = f", {len(skipped)} skipped" if skipped else ""
+    print(f"\n{passed} passed, {len(failed)} failed{tail}")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
