@@ -51,13 +51,15 @@ void futex_wait(const std::uint32_t* word, std::uint32_t expected, std::int64_t 
 void futex_wake(const std::uint32_t* word, int count) noexcept;
 
 // --- memory ---
-// Anonymous memory on huge pages where the system has them, not inherited by a forked child; null on failure.
+// Anonymous memory, untouched, 2 MiB-aligned, on huge pages where the system has them, not inherited by a
+// forked child; null on failure. `unmap` takes the same size.
 void* map_arena(std::size_t bytes) noexcept;
 void unmap(void* memory, std::size_t bytes) noexcept;
 
 // --- fork ---
 // True in a process forked (by whatever means) after `arm_fork_detection`: reads one word of a WIPEONFORK
-// page.
+// page, or, where the kernel lacks that (before 4.14), compares process ids. Arming again in a child starts
+// afresh there.
 void arm_fork_detection() noexcept;
 bool forked_since_armed() noexcept;
 
@@ -67,6 +69,13 @@ void* load_library(
 void* find_symbol(void* library, const char* symbol) noexcept;
 
 // --- files ---
+// Writes all of `text`: one write(2) unless the kernel takes less at a time. SIGPIPE and SIGXFSZ do not reach
+// the host, errno is kept, no cancellation point; false on failure.
+bool write_all(int fd, const char* text, std::size_t bytes) noexcept;
+// Opens `path` for appending ("%p" is expanded), makes it where it is missing, writes `text` at once and
+// closes it. Keeping it open would be cheaper (by about 3 us a line) but wrong: a host that closes every
+// descriptor, as daemons do, would find our lines in whatever file of its own gets the number next.
+bool append_to_file(const char* path, const char* text, std::size_t bytes) noexcept;
 // Replaces `path` by `text` atomically (temporary file beside it, rename); false on failure. "%p" is
 // expanded.
 bool write_file_atomically(const char* path, const char* text, std::size_t bytes) noexcept;
