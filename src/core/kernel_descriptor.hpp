@@ -12,8 +12,9 @@ constexpr const char* to_string(Precision p) noexcept {
 }
 
 enum class KernelRole : std::uint8_t {
-  gemm,       // GemmKernelParams
-  transpose,  // TransposeKernelParams: a landed chunk into its place in a K-outer panel
+  gemm,            // GemmKernelParams
+  transpose,       // TransposeKernelParams: a landed chunk into its place in a K-outer panel
+  gemm_reference,  // GemmKernelParams, by a plain loop: what other kernels are checked against, never planned
 };
 
 // One name everywhere: file, function, registry, test, bench and statistics; made of facts.

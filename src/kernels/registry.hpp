@@ -10,17 +10,35 @@
 
 namespace gemmhoist::kernels {
 
-// All kernels of the build, most capable first within a precision.
+// All kernels of the build, most capable first within a precision. A device runs those that the image it
+// loads contains, and whose shared memory it has.
 std::span<const KernelDescriptor> all() noexcept;
+
+// All kernels that there are, in the same order, whatever this build could compile: for tests and for a
+// simulated device.
+std::span<const KernelDescriptor> known() noexcept;
+
+// Null where the build has none of that name.
+const KernelDescriptor* find(const char* name) noexcept;
 
 // One embedded fatbin: machine code of one architecture group (and PTX in the newest).
 struct Image {
   const char* group;  // "sm_90a"
   const void* data;
   std::size_t bytes;
+  std::int32_t arch;  // 90; an image of sm_90a runs on 90 alone, others on later ones of the same generation
+  std::int32_t
+      ptx_arch;  // 0: no PTX; else it runs, after compilation by the driver, on this and all later ones
 };
 std::span<const Image> images() noexcept;
 
+// A kernel is compiled for its own and every later architecture of the build.
+constexpr bool contains(const Image& image, const KernelDescriptor& kernel) noexcept {
+  return image.arch >= kernel.min_arch;
+}
+
+// A grid of zero blocks: the product needs more blocks than a grid can have (2^31 - 1), or an extent is not
+// positive; there is nothing to launch.
 struct LaunchShape {
   std::uint32_t grid_x, grid_y, grid_z, threads, shared_bytes;
 };

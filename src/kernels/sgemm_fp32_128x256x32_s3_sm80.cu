@@ -1,0 +1,40 @@
+// sgemm_fp32_128x256x32_s3_sm80: C = alpha (A B + C), strict fp32, the large tile. From sm_80 on; needs 144
+// KiB of shared memory a block, which sm_80, sm_90 and sm_100 have and sm_86, sm_89 and sm_120 have not.
+//
+// Contract: GemmKernelParams. Panels are K-outer and padded, so nothing is predicated before the epilogue;
+// edges of C are handled there; without accumulate C is not read. Each element is summed over k in order, one
+// FMA a term, from +0.
+//
+// Picture: block 128 x 256 = 2 x 4 warps of 64 x 64; lanes 8 x 4, each 8 x 16 outputs (simt_tile.cuh).
+//
+// Resources: 256 threads, 147456 bytes of shared memory, one block an SM (two warps a scheduler), at most 255
+// registers and no spills (a test reads the compiler's report).
+//
+// Stages: three of 32 steps, filled by all threads with cp.async; barriers as told in simt_cp_async.cuh.
+//
+// Bound: FMA issue. A step is 128 FMA against 6 shared loads of 16 bytes a thread; the loads of all 8 warps
+// take 96 of the 256 cycles that their FMAs take. Global traffic a block and step is 1.5 KiB for 65536 FLOP:
+// at 60 TFLOP/s that is 1.4 TB/s, which the L2 serves.
+//
+// Idea of the thread tile with quads apart, register double buffering and a shared-memory ring: common to
+// open SIMT GEMMs (CUTLASS, MaxAs).
+#include "kernels/sgemm_fp32_128x256x32_s3_sm80.hpp"
+#include "kernels/simt_cp_async.cuh"
+
+namespace gemmhoist::kernels {
+
+struct Tile128x256x32 {
+  static constexpr const KernelDescriptor& kFacts = descriptor_sgemm_fp32_128x256x32_s3_sm80;
+  using Type = SimtTile<kFacts.tile_m, kFacts.tile_n, kFacts.tile_k, kFacts.stages, kFacts.threads, 8, 16>;
+  static_assert(Type::kSharedBytes == kFacts.shared_bytes);
+  // 16 tiles down by 8 across are as high as wide, and about one wave of an H200 (132 SMs).
+  static constexpr std::uint32_t kGroup = 16;
+};
+
+}  // namespace gemmhoist::kernels
+
+extern "C" __global__ void __launch_bounds__(256, 1)
+    sgemm_fp32_128x256x32_s3_sm80(const __grid_constant__ gemmhoist::GemmKernelParams params) {
+  using Tile = gemmhoist::kernels::Tile128x256x32;
+  gemmhoist::kernels::gemm_cp_async<Tile::Type>(params, Tile::kGroup);
+}
