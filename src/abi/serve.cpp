@@ -1,0 +1,146 @@
+#include "abi/serve.hpp"
+
+#include <cstddef>
+
+#include "core/gemm_rules.hpp"
+#include "observe/counters.hpp"
+
+namespace gemmhoist::abi {
+namespace {
+
+using fallback::Provider;
+using fallback::Spelling;
+using observe::Counter;
+
+// What becomes of a call after the passes.
+enum class Next : std::uint8_t {
+  done,  // nothing more
+  jump,  // to the provider, by tail call
+  call,  // the provider, guarded, timed or both
+};
+
+Counter family_of(Spelling spelling) noexcept {
+  if (fallback::is_cblas(spelling)) {
+    return fallback::is_64bit_name(spelling) ? Counter::calls_cblas64 : Counter::calls_cblas;
+  }
+  return fallback::is_64bit_name(spelling) ? Counter::calls_fortran64 : Counter::calls_fortran;
+}
+
+// An illegal call is never guarded: the program's xerbla may leave it by longjmp.
+template <typename Raw>
+Next decide(Spelling spelling, const Provider& provider, const Raw& raw, GemmCall& call,
+            dispatch::CpuTicket& ticket) noexcept {
+  observe::add(family_of(spelling));
+  switch (normalise(raw, call)) {
+    case CallClass::illegal:
+      observe::add(Counter::calls_illegal);
+      return Next::jump;
+    case CallClass::trivial:
+      observe::add(Counter::calls_trivial);
+      return provider.may_reenter ? Next::call : Next::jump;
+    case CallClass::product:
+      break;
+  }
+  if (dispatch::serve(spelling, provider, call, ticket)) return Next::done;
+  return provider.may_reenter || ticket.timed ? Next::call : Next::jump;
+}
+
+template <typename Call>
+void call_provider(const Provider& provider, Call&& call) noexcept {
+  if (provider.may_reenter) {
+    const fallback::InsideFallback inside;
+    call();
+  } else {
+    call();
+  }
+}
+
+std::int64_t narrowed(std::int64_t value, bool ilp64) noexcept {
+  return ilp64 ? value : static_cast<std::int32_t>(value);
+}
+
+std::int64_t read(const void* value, bool ilp64) noexcept {
+  return ilp64 ? *static_cast<const std::int64_t*>(value) : *static_cast<const std::int32_t*>(value);
+}
+
+}  // namespace
+
+CblasFunction serve_cblas(Spelling spelling, int order, int trans_a, int trans_b, std::int64_t m,
+                          std::int64_t n, std::int64_t k, float alpha, const float* a, std::int64_t lda,
+                          const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) noexcept {
+  const Provider& provider = fallback::provider(spelling);
+  const auto function = reinterpret_cast<CblasFunction>(provider.function);
+  if (fallback::inside_fallback()) return function;
+  const bool wide = provider.arguments_ilp64;
+  const CblasArguments raw{order,
+                           trans_a,
+                           trans_b,
+                           narrowed(m, wide),
+                           narrowed(n, wide),
+                           narrowed(k, wide),
+                           alpha,
+                           a,
+                           narrowed(lda, wide),
+                           b,
+                           narrowed(ldb, wide),
+                           beta,
+                           c,
+                           narrowed(ldc, wide)};
+  GemmCall call;
+  dispatch::CpuTicket ticket;
+  switch (decide(spelling, provider, raw, call, ticket)) {
+    case Next::done:
+      return nullptr;
+    case Next::jump:
+      return function;
+    case Next::call:
+      break;
+  }
+  call_provider(provider,
+                [&] { function(order, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); });
+  if (ticket.timed) dispatch::cpu_call_done(spelling, call, ticket);
+  return nullptr;
+}
+
+FortranFunction serve_fortran(Spelling spelling, const char* trans_a, const char* trans_b, const void* m,
+                              const void* n, const void* k, const float* alpha, const float* a,
+                              const void* lda, const float* b, const void* ldb, const float* beta, float* c,
+                              const void* ldc) noexcept {
+  const Provider& provider = fallback::provider(spelling);
+  const auto function = reinterpret_cast<FortranFunction>(provider.function);
+  if (fallback::inside_fallback()) return function;
+  const bool wide = provider.arguments_ilp64;
+  const FortranArguments raw{*trans_a,
+                             *trans_b,
+                             read(m, wide),
+                             read(n, wide),
+                             read(k, wide),
+                             *alpha,
+                             a,
+                             read(lda, wide),
+                             b,
+                             read(ldb, wide),
+                             *beta,
+                             c,
+                             read(ldc, wide)};
+  GemmCall call;
+  dispatch::CpuTicket ticket;
+  switch (decide(spelling, provider, raw, call, ticket)) {
+    case Next::done:
+      return nullptr;
+    case Next::jump:
+      return function;
+    case Next::call:
+      break;
+  }
+  using WithLengths = void (*)(const char*, const char*, const void*, const void*, const void*, const float*,
+                               const float*, const void*, const float*, const void*, const float*, float*,
+                               const void*, std::size_t, std::size_t);
+  const auto with_lengths = reinterpret_cast<WithLengths>(provider.function);
+  call_provider(provider,
+                [&] { with_lengths(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, 1, 1); });
+  if (ticket.timed) dispatch::cpu_call_done(spelling, call, ticket);
+  return nullptr;
+}
+
+}  // namespace gemmhoist::abi
