@@ -1,0 +1,58 @@
+// CUDA on the CPU: just enough of the language to compile the kernels' own source as C++ and run a grid,
+// block by block, each thread of a block a fiber. A wrong index, a missing wait or a barrier in the wrong
+// place is then found without a GPU, at the price of seconds.
+//
+// What it can show: bounds (operands end at pages without access, shared memory is fenced), values, reads of
+// shared memory that nothing wrote (it starts as NaN), waits that come too late (copies land as late as the
+// rules allow) or stages reused too early (they land at once), and dependence on the order of threads between
+// barriers (forwards, backwards).
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
+
+struct CudaIndex {
+  unsigned x, y, z;
+};
+extern CudaIndex threadIdx, blockIdx;
+
+#define __global__
+#define __device__
+#define __shared__
+#define __grid_constant__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+void __syncthreads();
+
+namespace cuda_on_cpu {
+
+enum class CopiesLand { at_once, when_waited_for };
+enum class ThreadOrder { forwards, backwards };
+
+struct Machine {
+  CopiesLand copies = CopiesLand::when_waited_for;
+  ThreadOrder order = ThreadOrder::forwards;
+};
+
+inline constexpr std::size_t kSharedBytes = 227 * 1024;  // most that a block of sm_90 can have
+
+// False when the block wrote outside its dynamic shared memory, or its threads did not all meet its barriers.
+bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::size_t shared_bytes,
+              const std::function<void()>& kernel);
+
+// One thread's cp.async.
+void copy_16(void* shared, const void* global);
+void commit_copies();
+void wait_for_copies(int youngest_left);
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <set>
+#include <string>
+
+#include "core/checked.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/tile_order.hpp"
+
+namespace gemmhoist::kernels {
+namespace {
+
+// What a name must be, by the facts that the descriptor states.
+std::string name_from_facts(const KernelDescriptor& k) {
+  char name[96];
+  if (k.role == KernelRole::transpose)
+    std::snprintf(name, sizeof name, "transpose_%dx%d_sm%d", k.tile_m, k.tile_n, k.min_arch);
+  else
+    std::snprintf(name, sizeof name, "sgemm_%s_%dx%dx%d_s%d_sm%d", to_string(k.precision), k.tile_m, k.tile_n,
+                  k.tile_k, k.stages, k.min_arch);
+  return name;
+}
+
+TEST(Registry, NamesAreUniqueAndMadeOfTheFactsTheyState) {
+  std::set<std::string> names;
+  for (const KernelDescriptor& kernel : known()) {
+    EXPECT_EQ(kernel.name, name_from_facts(kernel));
+    EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name;
+  }
+  EXPECT_GE(names.size(), 6u);
+}
+
+TEST(Registry, FactsAreWithinWhatEveryDeviceHas) {
+  for (const KernelDescriptor& kernel : known()) {
+    SCOPED_TRACE(kernel.name);
+    EXPECT_GE(kernel.min_arch, 75);
+    EXPECT_GT(kernel.threads, 0);
+    EXPECT_LE(kernel.threads, 1024);
+    EXPECT_EQ(kernel.threads % 32, 0);
+    EXPECT_LE(kernel.shared_bytes, 163 * 1024);
+    EXPECT_GE(kernel.blocks_per_sm, 1);
+    if (kernel.role == KernelRole::gemm) {
+      EXPECT_EQ(kernel.shared_bytes, kernel.stages * (kernel.tile_m + kernel.tile_n) * kernel.tile_k * 4);
+      EXPECT_EQ(kernel.tile_m % kPanelAlignment, 0);
+      EXPECT_EQ(kernel.tile_n % kPanelAlignment, 0);
+    }
+  }
+}
+
+TEST(Registry, PlannableKernelsComeMostCapableFirst) {
+  std::int64_t area = std::numeric_limits<std::int64_t>::max();
+  bool products_over = false;
+  for (const KernelDescriptor& kernel : known()) {
+    if (kernel.role != KernelRole::gemm) {
+      products_over = true;
+      continue;
+    }
+    EXPECT_FALSE(products_over) << kernel.name;
+    if (kernel.min_arch < 80) continue;
+    EXPECT_LE(std::int64_t{kernel.tile_m} * kernel.tile_n, area) << kernel.name;
+    area = std::int64_t{kernel.tile_m} * kernel.tile_n;
+  }
+}
+
+TEST(Registry, BuiltKernelsAreThoseThatAnImageContains) {
+  std::size_t contained = 0;
+  for (const KernelDescriptor& kernel : known()) {
+    bool in_an_image = false;
+    for (const Image& image : images()) in_an_image = in_an_image || contains(image, kernel);
+    EXPECT_EQ(find(kernel.name) != nullptr, in_an_image) << kernel.name;
+    contained += in_an_image;
+  }
+  EXPECT_EQ(all().size(), contained);
+  EXPECT_EQ(find("sgemm_fp32_1x1x1_s1_sm75"), nullptr);
+}
+
+TEST(Registry, ImagesAreFatbins) {
+  if (images().empty()) GTEST_SKIP() << "built without nvcc";
+  for (const Image& image : images()) {
+    SCOPED_TRACE(image.group);
+    ASSERT_GT(image.bytes, 16u);
+    std::uint32_t magic = 0;
+    std::memcpy(&magic, image.data, sizeof magic);
+    EXPECT_EQ(magic, 0xBA55ED50u);  // of the fatbin format
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(image.data) % 8, 0u);
+    EXPECT_EQ(std::atoi(image.group + 3), image.arch);
+  }
+}
+
+GemmKernelParams extents(std::int32_t m, std::int32_t n) {
+  GemmKernelParams params{};
+  params.m = m;
+  params.n = n;
+  params.k = 32;
+  return params;
+}
+
+TEST(LaunchShape, CoversCOnceAtRandomSizes) {
+  std::mt19937 random(1);
+  std::uniform_int_distribution<std::int32_t> size(1, 3000);
+  for (const KernelDescriptor& kernel : known()) {
+    if (kernel.role == KernelRole::transpose) continue;
+    for (int trial = 0; trial < 50; ++trial) {
+      const GemmKernelParams params = extents(size(random), size(random));
+      const LaunchShape shape = launch_shape(kernel, params);
+      const std::uint32_t rows = tiles_over(params.m, kernel.tile_m),
+                          cols = tiles_over(params.n, kernel.tile_n);
+      ASSERT_EQ(shape.grid_x, rows * cols);
+      EXPECT_EQ(shape.grid_y, 1u);
+      EXPECT_EQ(shape.grid_z, 1u);
+      EXPECT_EQ(shape.threads, static_cast<std::uint32_t>(kernel.threads));
+      for (const std::uint32_t group : {1u, 7u, 16u, 24u}) {
+        std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+        for (std::uint32_t block = 0; block < shape.grid_x; ++block) {
+          const TilePosition tile = tile_of_block(block, rows, cols, group);
+          ASSERT_LT(tile.row, rows);
+          ASSERT_LT(tile.col, cols);
+          seen.insert({tile.row, tile.col});
+        }
+        ASSERT_EQ(seen.size(), shape.grid_x);
+        if (rows * cols > 5000) break;
+      }
+    }
+  }
+}
+
+TEST(LaunchShape, LargestExtentsNeitherOverflowNorPassAGridsLimit) {
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+  for (const KernelDescriptor& kernel : known()) {
+    if (kernel.role == KernelRole::transpose) continue;
+    SCOPED_TRACE(kernel.name);
+    EXPECT_EQ(launch_shape(kernel, extents(kMost, kMost)).grid_x, 0u);
+    EXPECT_EQ(launch_shape(kernel, extents(0, 5)).grid_x, 0u);
+    const LaunchShape tall = launch_shape(kernel, extents(kMost, 1));
+    EXPECT_EQ(tall.grid_x, static_cast<std::uint32_t>(divide_up(kMost, kernel.tile_m)));
+    const TilePosition last = tile_of_block(tall.grid_x - 1, tall.grid_x, 1, 16);
+    EXPECT_EQ(last.row, tall.grid_x - 1);
+    const LaunchShape wide = launch_shape(kernel, extents(1, kMost));
+    EXPECT_EQ(tile_of_block(wide.grid_x - 1, 1, wide.grid_x, 16).col, wide.grid_x - 1);
+  }
+}
+
+TEST(TileOrder, AWaveReadsLittleOfBothPanels) {
+  // 132 tiles of 128 x 256 at n = 8192: a patch, not a strip.
+  std::set<std::uint32_t> rows, cols;
+  for (std::uint32_t block = 0; block < 132; ++block) {
+    const TilePosition tile = tile_of_block(block, 64, 32, 16);
+    rows.insert(tile.row);
+    cols.insert(tile.col);
+  }
+  EXPECT_LE(rows.size() * 128 + cols.size() * 256, 4608u);
+}
+
+}  // namespace
+}  // namespace gemmhoist::kernels
