@@ -21,7 +21,13 @@ struct Span {
   std::int64_t bytes;  // 0: none
 };
 
-void add_span(const Span& span) noexcept;  // copies; may allocate; drops the span when that fails
-void write_trace() noexcept;               // at exit, atomically (temporary file, rename)
+// Copies; lock-free, no heap (maps a block of memory every few thousand spans), any thread. A span beyond the
+// first million, or without memory, is dropped and counted.
+void add_span(const Span& span) noexcept;
+// At exit, atomically (temporary file, rename); no file where there are no spans.
+void write_trace() noexcept;
+// In a forked child: forgets the parent's spans; and, unless the path holds "%p", writes none of its own, as
+// that would replace the parent's file.
+void reset_trace_after_fork() noexcept;
 
 }  // namespace gemmhoist::observe

@@ -121,11 +121,9 @@ bool write_file_atomically(const char* path, const char* text, std::size_t bytes
   return file.open(path) && file.append(text, bytes) && file.commit();
 }
 
-bool append_to_file(const char* pattern, const char* text, std::size_t bytes) noexcept {
-  const ErrnoGuard keep_errno;
-  const NoCancellation no_cancellation;
-  char path[kPathBytes];
-  if (!expand_path(pattern, path, sizeof path)) return false;
+namespace {
+
+bool append_to_path(const char* path, const char* text, std::size_t bytes) noexcept {
   const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, kMode);
   if (fd < 0) return false;
   const bool written = write_all(fd, text, bytes);
@@ -133,15 +131,33 @@ bool append_to_file(const char* pattern, const char* text, std::size_t bytes) no
   return written;
 }
 
+// Apart: its buffer is on the stack of those only who need it.
+__attribute__((noinline)) bool append_expanded(const char* pattern, const char* text,
+                                               std::size_t bytes) noexcept {
+  char path[kPathBytes];
+  return expand_path(pattern, path, sizeof path) && append_to_path(path, text, bytes);
+}
+
+}  // namespace
+
+bool append_to_file(const char* pattern, const char* text, std::size_t bytes) noexcept {
+  const ErrnoGuard keep_errno;
+  const NoCancellation no_cancellation;
+  return std::strchr(pattern, '%') == nullptr ? append_to_path(pattern, text, bytes)
+                                              : append_expanded(pattern, text, bytes);
+}
+
 bool expand_path(const char* pattern, char* path, std::size_t capacity) noexcept {
   if (capacity == 0) return false;
-  Line pid;
-  pid.integer(getpid());
+  char digits[12];  // of the process id, from the right
+  char* const end = digits + sizeof digits;
+  char* begin = end;
+  for (pid_t rest = getpid(); rest > 0; rest /= 10) *--begin = static_cast<char>('0' + rest % 10);
   std::size_t size = 0;
   while (*pattern != '\0') {
     const bool is_pid = pattern[0] == '%' && pattern[1] == 'p';
-    const char* piece = is_pid ? pid.c_str() : pattern;
-    const std::size_t length = is_pid ? pid.size() : 1;
+    const char* piece = is_pid ? begin : pattern;
+    const std::size_t length = is_pid ? static_cast<std::size_t>(end - begin) : 1;
     if (size + length + 1 > capacity) return false;
     std::memcpy(path + size, piece, length);
     size += length;

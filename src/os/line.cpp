@@ -150,10 +150,15 @@ const char* Line::c_str() noexcept {
   return text_;
 }
 
-bool Line::write_to(int fd, bool whole_only) noexcept {
-  if (overflowed_ && whole_only) return false;
+bool Line::write_to(int fd) noexcept {
   text_[size_] = '\n';
   return write_all(fd, text_, size_ + 1);
+}
+
+bool Line::append_to(const char* path) noexcept {
+  if (overflowed_) return false;
+  text_[size_] = '\n';
+  return append_to_file(path, text_, size_ + 1);
 }
 
 }  // namespace gemmhoist::os

@@ -31,12 +31,14 @@ class Line {
   bool overflowed() const noexcept { return overflowed_; }
   std::size_t size() const noexcept { return size_; }
   const char* c_str() noexcept;  // without a newline
-  // Adds the newline and writes all at once; false where that fails. Nothing is written of a line that did
-  // not fit if `whole_only`.
-  bool write_to(int fd, bool whole_only = false) noexcept;
+  // Adds the newline and writes all at once; false where that fails. A line that did not fit is written cut.
+  bool write_to(int fd) noexcept;
+  // As append_to_file; a line that did not fit is not written, as half a JSON object is none.
+  bool append_to(const char* path) noexcept;
 
  private:
-  static constexpr std::size_t kCapacity = 1024;  // the longest line, a call as JSON, takes about 500
+  static constexpr std::size_t kCapacity =
+      800;  // the longest lines, a call or a summary as JSON, stay below 750
   char text_[kCapacity];
   std::size_t size_ = 0;
   bool overflowed_ = false;
