@@ -27,10 +27,14 @@ constinit thread_local signed char t_mode = 0;
 
 RouteMode mode_of_this_thread() noexcept {
   switch (t_mode) {
-    case 1: return RouteMode::automatic;
-    case 2: return RouteMode::cpu;
-    case 3: return RouteMode::gpu;
-    default: return config::options().route;
+    case 1:
+      return RouteMode::automatic;
+    case 2:
+      return RouteMode::cpu;
+    case 3:
+      return RouteMode::gpu;
+    default:
+      return config::options().route;
   }
 }
 
@@ -150,8 +154,8 @@ bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, 
   return answer.tried;
 }
 
-void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decision& decision, const GpuRun& run,
-                  std::int64_t begin_ns) noexcept {
+void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decision& decision,
+                  const GpuRun& run, std::int64_t begin_ns) noexcept {
   if (!observe::call_log_enabled()) return;
   observe::CallRecord record{};
   record.spelling = fallback::spelling_name(spelling);
@@ -228,12 +232,18 @@ bool set_thread_mode(int mode) noexcept {
 
 const char* gpu_state_name() noexcept {
   switch (gpu_state()) {
-    case GpuState::cold: return "cold";
-    case GpuState::starting: return "starting";
-    case GpuState::up: return "up";
-    case GpuState::absent: return "absent";
-    case GpuState::lost: return "lost";
-    case GpuState::backoff: return "backoff";
+    case GpuState::cold:
+      return "cold";
+    case GpuState::starting:
+      return "starting";
+    case GpuState::up:
+      return "up";
+    case GpuState::absent:
+      return "absent";
+    case GpuState::lost:
+      return "lost";
+    case GpuState::backoff:
+      return "backoff";
   }
   return "?";
 }

@@ -16,9 +16,9 @@ struct CpuTicket {
   const char* reason = "";
 };
 
-// Serves a legal product. True: C is complete, by whichever route the passes took. False: the call is for the CPU
-// and nothing was done: the caller forwards its own arguments to the provider and, if the ticket says so, reports
-// the call done. Any thread; blocks while the GPU works; needs 4 KiB of stack; errno is kept.
+// Serves a legal product. True: C is complete, by whichever route the passes took. False: the call is for the
+// CPU and nothing was done: the caller forwards its own arguments to the provider and, if the ticket says so,
+// reports the call done. Any thread; blocks while the GPU works; needs 4 KiB of stack; errno is kept.
 bool serve(fallback::Spelling spelling, const fallback::Provider& provider, const GemmCall& call,
            CpuTicket& ticket) noexcept;
 void cpu_call_done(fallback::Spelling spelling, const GemmCall& call, const CpuTicket& ticket) noexcept;

@@ -20,11 +20,11 @@ using decide::GpuState;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kSecond = 1'000 * kMillisecond;
 
-// A start takes 0.3 s on a quiet machine and several where many processes start at once or the driver has to be
-// woken; past this, waiting for it is no longer what anybody wants.
+// A start takes 0.3 s on a quiet machine and several where many processes start at once or the driver has to
+// be woken; past this, waiting for it is no longer what anybody wants.
 constexpr std::int64_t kStartDeadlineNs = 20 * kSecond;
-// The worker's first act is to take the dynamic loader's lock and let it go: microseconds, unless the thread that
-// waits for us holds it.
+// The worker's first act is to take the dynamic loader's lock and let it go: microseconds, unless the thread
+// that waits for us holds it.
 constexpr std::int64_t kLoaderDeadlineNs = 250 * kMillisecond;
 // At exit: what a call under way may still take before the process goes without it.
 constexpr std::int64_t kCloseDeadlineNs = 2 * kSecond;
@@ -54,13 +54,13 @@ class StartTask final : public device::Task {
 
 struct DeviceSlot {
   StartTask start;
-  std::atomic<device::Worker*> worker{nullptr};  // null: no thread, or its device could not be opened
+  std::atomic<device::Worker*> worker{nullptr};    // null: no thread, or its device could not be opened
   std::atomic<pipeline::Engine*> engine{nullptr};  // set: the device is up
   std::atomic<std::int64_t> queued_ns{0};
 };
 
-// Everything below is constant-initialised and never destroyed: calls come before our constructors and after our
-// destructors.
+// Everything below is constant-initialised and never destroyed: calls come before our constructors and after
+// our destructors.
 constinit std::atomic<std::uint32_t> g_state{static_cast<std::uint32_t>(GpuState::cold)};
 constinit std::atomic<std::uint32_t> g_stage{0};
 constinit std::atomic<std::int64_t> g_start_began_ns{0};
@@ -105,8 +105,9 @@ void lose_gpu(Status why) noexcept {
                 to_string(why.code()), why.native());
 }
 
-// Runs in exit(), before the driver's own handler since it was registered after that: no call of ours may reach a
-// driver that has been taken down. The context is left to the system, which frees it faster than we could.
+// Runs in exit(), before the driver's own handler since it was registered after that: no call of ours may
+// reach a driver that has been taken down. The context is left to the system, which frees it faster than we
+// could.
 void close_at_exit() noexcept {
   const std::int64_t deadline = os::monotonic_ns() + kCloseDeadlineNs;
   g_state.store(static_cast<std::uint32_t>(GpuState::lost), std::memory_order_release);
@@ -117,8 +118,8 @@ void close_at_exit() noexcept {
   }
 }
 
-// The factory that the worker runs. Its first line needs the loader's lock, which tells a waiting caller whether
-// the start can make progress at all.
+// The factory that the worker runs. Its first line needs the loader's lock, which tells a waiting caller
+// whether the start can make progress at all.
 std::unique_ptr<device::Device> open_device(std::int32_t ordinal, Status& status) noexcept {
   (void)os::load_library("libc.so.6");
   g_stage.store(static_cast<std::uint32_t>(StartStage::loader_free), std::memory_order_release);
@@ -126,13 +127,14 @@ std::unique_ptr<device::Device> open_device(std::int32_t ordinal, Status& status
   return device::make_device(ordinal, status);
 }
 
-// Link, copy and kernel rates of the first device that comes up serve all of them: one host has one kind, or the
-// slower estimate does no harm.
+// Link, copy and kernel rates of the first device that comes up serve all of them: one host has one kind, or
+// the slower estimate does no harm.
 void measure_once(pipeline::Engine& engine, device::Device& device) noexcept {
   if (g_measuring.exchange(true)) return;
   MachineProfile profile = machine_profile();
   if (!pipeline::measure(engine, device, profile).ok()) return;
-  profile.start_s = 1e-9 * static_cast<double>(os::monotonic_ns() - g_start_began_ns.load(std::memory_order_relaxed));
+  profile.start_s =
+      1e-9 * static_cast<double>(os::monotonic_ns() - g_start_began_ns.load(std::memory_order_relaxed));
   g_measured_profile = profile;
   g_profile.store(&g_measured_profile, std::memory_order_release);
 }
@@ -193,8 +195,8 @@ DeviceSlot* least_busy_device() noexcept {
   DeviceSlot* best = nullptr;
   for (DeviceSlot& slot : g_devices) {
     if (slot.engine.load(std::memory_order_acquire) == nullptr) continue;
-    if (best == nullptr || slot.queued_ns.load(std::memory_order_relaxed) <
-                               best->queued_ns.load(std::memory_order_relaxed)) {
+    if (best == nullptr ||
+        slot.queued_ns.load(std::memory_order_relaxed) < best->queued_ns.load(std::memory_order_relaxed)) {
       best = &slot;
     }
   }
@@ -245,7 +247,8 @@ void call_failed(const pipeline::Job& job) noexcept {
 
 decide::GpuState gpu_state() noexcept {
   auto state = static_cast<GpuState>(g_state.load(std::memory_order_acquire));
-  if (state == GpuState::backoff && os::monotonic_ns() >= g_backoff_until_ns.load(std::memory_order_relaxed)) {
+  if (state == GpuState::backoff &&
+      os::monotonic_ns() >= g_backoff_until_ns.load(std::memory_order_relaxed)) {
     // Its time is over. A GPU that was up is so again; one that could not start is cold.
     (void)change_state(GpuState::backoff, any_device_up() ? GpuState::up : GpuState::cold);
     state = static_cast<GpuState>(g_state.load(std::memory_order_acquire));
@@ -275,9 +278,13 @@ const MachineProfile& machine_profile() noexcept {
   return measured != nullptr ? *measured : initial_profile();
 }
 
-double gpu_estimate_correction() noexcept { return g_correction.load(std::memory_order_relaxed); }
+double gpu_estimate_correction() noexcept {
+  return g_correction.load(std::memory_order_relaxed);
+}
 
-double gpu_earned_seconds() noexcept { return 1e-9 * static_cast<double>(g_earned_ns.load(std::memory_order_relaxed)); }
+double gpu_earned_seconds() noexcept {
+  return 1e-9 * static_cast<double>(g_earned_ns.load(std::memory_order_relaxed));
+}
 
 void gpu_add_earned(double seconds) noexcept {
   g_earned_ns.fetch_add(static_cast<std::int64_t>(seconds * 1e9), std::memory_order_relaxed);
@@ -334,12 +341,17 @@ GpuAnswer run_on_gpu(pipeline::Job& job, double predicted_s) noexcept {
   if (worker == nullptr || engine == nullptr) return answer;
 
   const auto predicted_ns = static_cast<std::int64_t>(predicted_s * 1e9);
-  const std::int64_t queued_ns = slot->queued_ns.fetch_add(predicted_ns, std::memory_order_relaxed) + predicted_ns;
-  if (worker->submit(pipeline::as_task(job, *engine))) {
+  const std::int64_t queued_ns =
+      slot->queued_ns.fetch_add(predicted_ns, std::memory_order_relaxed) + predicted_ns;
+  device::Task& task = pipeline::as_task(job, *engine);
+  if (!worker->submit(task)) {
+    task.abandon(Status(StatusCode::cancelled, "worker closing"));
+  } else {
     const std::int64_t limit_ms = config::options().deadline_ms;
     const std::int64_t patience_ns =
-        limit_ms > 0 ? limit_ms * kMillisecond
-                     : static_cast<std::int64_t>(kDeadlineFactor * static_cast<double>(queued_ns)) + kDeadlineSlackNs;
+        limit_ms > 0
+            ? limit_ms * kMillisecond
+            : static_cast<std::int64_t>(kDeadlineFactor * static_cast<double>(queued_ns)) + kDeadlineSlackNs;
     answer.tried = true;
     answer.outcome = pipeline::wait(job, os::monotonic_ns() + patience_ns);
     if (answer.outcome == pipeline::Outcome::done) {

@@ -29,8 +29,9 @@ void gpu_add_earned(double seconds) noexcept;
 
 // Begins the start in the background, once. Makes a thread; loads nothing on this one.
 void start_gpu() noexcept;
-// Waits for a start under way. False when the GPU is not up: it is absent, its time is over, or the worker cannot
-// get at the dynamic loader because this very thread holds its lock (a constructor of a library being loaded).
+// Waits for a start under way. False when the GPU is not up: it is absent, its time is over, or the worker
+// cannot get at the dynamic loader because this very thread holds its lock (a constructor of a library being
+// loaded).
 bool await_gpu() noexcept;
 
 // --- one call ---

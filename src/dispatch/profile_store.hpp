@@ -6,8 +6,8 @@
 
 namespace gemmhoist::dispatch {
 
-// What is assumed until the GPU has come up: the saved profile where GEMMHOIST_PROFILE names a readable one of this
-// machine, cautious defaults otherwise. The file is read once, at the first call that asks.
+// What is assumed until the GPU has come up: the saved profile where GEMMHOIST_PROFILE names a readable one
+// of this machine, cautious defaults otherwise. The file is read once, at the first call that asks.
 const MachineProfile& initial_profile() noexcept;
 
 // CPU rates learnt by this process, begun from the saved ones.
