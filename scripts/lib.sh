@@ -12,7 +12,7 @@ die() { printf '%s\n' "error: $*" >&2; exit 1; }
 # What to install, by purpose. OpenBLAS is needed at run time only; its headers never.
 build_packages=(g++ meson ninja-build pkg-config python3 libopenblas0-pthread
                 libcli11-dev libfmt-dev nlohmann-json3-dev)
-test_packages=(libgtest-dev libbenchmark-dev gfortran strace clang-format-14
+test_packages=(libgtest-dev libboost-dev gfortran strace clang-format-14
                libblas-test libblas64-test libopenblas64-0-pthread
                python3-numpy python3-scipy python3-sklearn python3-pytest python3-hypothesis)
 demo_packages=(python3-numpy python3-sklearn)
@@ -95,6 +95,23 @@ find_nvcc() {
     tail -2 "$deps/pip.log" >&2
   fi
   say "$(cat "$deps/no-nvcc"): building without GPU code"
+}
+
+# NumPy as PyPI ships it: its OpenBLAS has names of its own, with 64-bit integers, which the library serves too. For tests
+# and the demo alone; where it cannot be fetched they skip it by name.
+numpy_wheel=$deps/numpy-wheel
+get_numpy_wheel() {
+  [ ! -d "$numpy_wheel" ] || return 0
+  need_packages python3-pip
+  mkdir -p "$deps"
+  say "fetching NumPy's wheel from PyPI into .deps/numpy-wheel"
+  if "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$numpy_wheel.new" \
+       --root-user-action=ignore 'numpy==2.2.*' > "$deps/pip.log" 2>&1 < /dev/null; then
+    mv "$numpy_wheel.new" "$numpy_wheel"
+  else
+    rm -rf "$numpy_wheel.new"
+    say "it could not be fetched; what needs it is skipped"
+  fi
 }
 
 # One architecture for a quick build: the GPU of this machine, or the H200's where there is none.

@@ -223,7 +223,7 @@ def main():
     parser.add_argument("suites", nargs="*")
     options = parser.parse_args()
     host = Host(options.mode, options.library and os.path.abspath(options.library), os.path.abspath(options.probe))
-    host.wheels = options.wheels
+    host.wheels = options.wheels and os.path.abspath(options.wheels)
     tap = Tap()
     for name, suite in SUITES.items():
         if options.suites and name not in options.suites:

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Applies each deliberate fault of mutants.py to a copy of the sources and asks that some test fail; a TAP point each.
+
+usage: mutate.py ROOT MESON-COMMAND [--only NAME-PART]... [--keep FOLDER]
+
+The copy is built once, without GPU code, at -O1, then each mutant incrementally: its file changes, the programs of its
+tests are linked again and run. A mutant that does not apply, does not compile, or that every test passes over is a
+failure; so is a test that fails without any mutant.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "hygiene"))
+from hygiene import tracked_files  # noqa: E402
+from mutants import MUTANTS  # noqa: E402
+from tap import Tap  # noqa: E402
+
+BUILD_TIMEOUT_S = 240
+TEST_TIMEOUT_S = 60  # a mutant may well hang: that is caught, too
+
+
+class Copy:
+    """A copy of the sources with its own build folder."""
+
+    def __init__(self, root, meson, folder):
+        self.source = Path(folder) / "source"
+        self.build = Path(folder) / "build"
+        for name in tracked_files(root):
+            target = self.source / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, target)
+        # Meson is asked for test names and targets only; the mutation suite itself is not run from here.
+        self._run(meson + ["setup", str(self.build), str(self.source), "-Dcuda=disabled", "-Dtools=false",
+                           "-Dwerror=false", "-Dbuildtype=plain", "-Dcpp_args=-O1", "-Dc_args=-O1"], BUILD_TIMEOUT_S)
+        listing = self._run(meson + ["introspect", "--tests", str(self.build)], BUILD_TIMEOUT_S)
+        self.tests = {test["name"]: test for test in json.loads(listing)}
+
+    @staticmethod
+    def _run(command, timeout, env=None, cwd=None):
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                             timeout=timeout, env=env, cwd=cwd)
+        text = run.stdout.decode(errors="replace")
+        if run.returncode != 0:
+            raise RuntimeError(text[-3000:])
+        return text
+
+    def targets(self, names):
+        """What ninja must build before these tests run: their programs and what they depend on."""
+        files = set()
+        for name in names:
+            test = self.tests[name]
+            files.update(os.path.relpath(word, self.build) for word in test["cmd"] if word.startswith(str(self.build)))
+        wanted = {dependency for name in names for dependency in self.tests[name].get("depends", [])}
+        if wanted:
+            for target in json.loads((self.build / "meson-info" / "intro-targets.json").read_text()):
+                if target["id"] in wanted:
+                    files.update(os.path.relpath(path, self.build) for path in target["filename"])
+        return sorted(files)
+
+    def compile(self, names):
+        """Empty on success, else the compiler's words."""
+        try:
+            self._run(["ninja", "-C", str(self.build), *self.targets(names)], BUILD_TIMEOUT_S)
+            return ""
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            return str(error) or "timed out"
+
+    def fails(self, spec):
+        """True when the test (or one of its cases that the filter takes) fails, dies or hangs."""
+        name, _, pattern = spec.partition(":")
+        test = self.tests[name]
+        env = dict(os.environ) | test["env"]
+        command = list(test["cmd"])
+        if pattern:
+            command.append(f"--gtest_filter={pattern}")
+        if test["protocol"] == "gtest":
+            command += ["--gtest_fail_fast", "--gtest_brief=1"]
+        try:
+            output = self._run(command, TEST_TIMEOUT_S, env, test.get("workdir") or self.build)
+        except (RuntimeError, subprocess.TimeoutExpired):
+            return True
+        # A filter that takes nothing would make every mutant survive, quietly.
+        if test["protocol"] == "gtest" and "Running 0 tests" in output:
+            raise LookupError(f"{spec} takes no test")
+        return False
+
+
+def patched(text, mutant):
+    """The file with the fault in it, or None when the old text is not there exactly once."""
+    return text.replace(mutant.old, mutant.new) if text.count(mutant.old) == 1 and mutant.old != mutant.new else None
+
+
+def try_mutant(tap, copy, mutant):
+    path = copy.source / mutant.file
+    names = [spec.partition(":")[0] for spec in mutant.tests]
+    unknown = [name for name in names if name not in copy.tests]
+    if unknown:
+        tap.fail(mutant.name, f"no such test: {', '.join(unknown)}")
+        return
+    original = path.read_text() if path.exists() else ""
+    changed = patched(original, mutant)
+    if changed is None:
+        tap.fail(mutant.name, f"{mutant.file} has the text to change {original.count(mutant.old)} times, not once")
+        return
+    try:
+        path.write_text(changed)
+        complaint = copy.compile(names)
+        if complaint:
+            tap.fail(mutant.name, f"does not compile:\n{complaint}")
+            return
+        catcher = next((spec for spec in mutant.tests if copy.fails(spec)), None)
+        tap.check(f"{mutant.name}: caught by {catcher}" if catcher else mutant.name, catcher,
+                  f"{mutant.file}: every test passes over it: {', '.join(mutant.tests)}")
+    except LookupError as error:
+        tap.fail(mutant.name, error)
+    finally:
+        path.write_text(original)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root", type=Path)
+    parser.add_argument("meson")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--keep", help="build here, and leave it")
+    options = parser.parse_args()
+    wanted = [m for m in MUTANTS if not options.only or any(part in m.name for part in options.only)]
+    # What is built is built without reference to how the caller is built.
+    for name in ("MESON_TESTTHREADS", "CFLAGS", "CXXFLAGS", "LDFLAGS", "LD_PRELOAD", "GTEST_FILTER"):
+        os.environ.pop(name, None)
+
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or temporary
+        if options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+        copy = Copy(options.root.resolve(), options.meson.split(), folder)
+        specs = sorted({spec for mutant in wanted for spec in mutant.tests if spec.partition(":")[0] in copy.tests})
+        complaint = copy.compile([spec.partition(":")[0] for spec in specs])
+        if not tap.check("the copy without a fault builds", not complaint, complaint):
+            tap.finish()
+        failing = [spec for spec in specs if copy.fails(spec)]
+        if not tap.check("the copy without a fault passes its tests", not failing, "\n".join(failing)):
+            tap.finish()
+        for mutant in wanted:
+            try_mutant(tap, copy, mutant)
+    tap.finish()
+
+
+if __name__ == "__main__":
+    main()
