@@ -1,1 +1,155 @@
-namespace gemmhoist {}
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/checked.hpp"
+#include "plan/blocks.hpp"
+#include "plan/makespan.hpp"
+#include "plan/schedule.hpp"
+#include "plan/tiling.hpp"
+
+namespace gemmhoist::plan {
+namespace {
+
+// The best cutting so far, by predicted time.
+struct Best {
+  Cutting cutting;
+  KernelSet kernels;
+  double seconds = std::numeric_limits<double>::max();
+};
+
+void consider(const PlanInput& input, const KernelSet& kernels, const Staging& staging,
+              const Cutting& cutting, Best& best) {
+  if (!fits(input, kernels, staging, cutting)) return;
+  Schedule schedule(input, kernels, staging, cutting, nullptr, nullptr);
+  schedule.walk();
+  const double seconds = schedule.predicted_s();
+  // A hundredth is under the model's own error: the plan with fewer steps, considered first, stays.
+  if (seconds < 0.99 * best.seconds) best = {cutting, kernels, seconds};
+}
+
+// Everything on the device at once: first the panel count (few panels expose the first upload and the last
+// strip, many starve the SMs and the link; waves make the curve jagged, so all are tried), then the taper,
+// the pieces and the thrift, each alone. A walk costs the planner some 10 us.
+void consider_panels(const PlanInput& input, const KernelSet& kernels, const Staging& staging, Best& best) {
+  const Cutting whole = whole_product(input, kernels);
+  constexpr std::int64_t kCounts[] = {1, 2, 4, 8, 12, 16, 24};
+  const std::int64_t longest = std::max(input.m, input.n);
+  const auto panels = [&](std::int64_t extent, std::int64_t count) {
+    return std::max<std::int64_t>(1, (extent * 2 / divide_up(longest, count) + 1) / 2);
+  };
+  Best own;
+  for (const std::int64_t count : kCounts) {
+    Cutting cutting = whole;
+    cutting.panels_a = panels(input.m, count);
+    cutting.panels_b = panels(input.n, count);
+    cutting.pieces = count <= 2 ? 4 : 1;
+    consider(input, kernels, staging, cutting, own);
+  }
+  const auto vary = [&](auto&& change) {
+    Cutting cutting = own.cutting;
+    change(cutting);
+    consider(input, kernels, staging, cutting, own);
+  };
+  vary([](Cutting& c) { c.taper = Taper::ends; });
+  vary([](Cutting& c) { c.taper = Taper::tail; });
+  vary([](Cutting& c) { c.thrift = 0.3; });
+  vary([](Cutting& c) { c.thrift = 3; });
+  vary([](Cutting& c) { c.pieces = c.pieces == 1 ? 2 : 1; });
+  vary([](Cutting& c) { c.pieces = 4; });
+  if (own.seconds < 0.99 * best.seconds) best = own;
+}
+
+// Deep products with little C: slices of k let arithmetic begin with the first slice, where whole-depth
+// strips would wait for most of the upload.
+void consider_slices(const PlanInput& input, const KernelSet& kernels, const Staging& staging, Best& best) {
+  if (input.k < 2 * std::min(input.m, input.n)) return;
+  for (const std::int64_t slices : {4, 8, 16, 32}) {
+    Cutting cutting = whole_product(input, kernels);
+    cutting.slice_k = round_up(divide_up(input.k, slices), kernels.align_k);
+    if (cutting.slice_k >= input.k) return;
+    cutting.panel_buffers = 2;
+    cutting.pieces = 4;
+    consider(input, kernels, staging, cutting, best);
+  }
+}
+
+void consider_small_tiles(const PlanInput& input, const Staging& staging, Best& best) {
+  // A product that fills the chip with large tiles several times over gains nothing from finer panels.
+  constexpr std::int64_t kSmallEdge = 3072;
+  if (std::max(input.m, input.n) > kSmallEdge) return;
+  KernelSet small;
+  if (!choose_kernels(input, KernelChoice::small, small)) return;
+  consider_panels(input, small, staging, best);
+}
+
+bool choose_beyond_memory(const PlanInput& input, const Staging& staging, Best& best) {
+  for (const KernelChoice choice : {KernelChoice::all, KernelChoice::smallest}) {
+    double seconds = 0;
+    if (!choose_kernels(input, choice, best.kernels)) continue;
+    if (choose_blocks(input, best.kernels, staging, best.cutting, seconds)) return true;
+  }
+  return false;
+}
+
+bool choose(const PlanInput& input, const KernelSet& kernels, Staging& staging, Best& best) {
+  const Cutting whole = whole_product(input, kernels);
+  if (fits(input, kernels, staging, whole)) {
+    consider_panels(input, kernels, staging, best);
+    consider_slices(input, kernels, staging, best);
+    consider_small_tiles(input, staging, best);
+    if (best.seconds < std::numeric_limits<double>::max()) return true;
+  }
+  // The landing ring gives way before the plan does.
+  constexpr std::int64_t kSmallestChunk = 16 << 10;
+  while (!choose_beyond_memory(input, staging, best)) {
+    if (staging.landing_bytes == 0 || staging.chunk_bytes <= kSmallestChunk) return false;
+    staging.chunk_bytes /= 2;
+    staging.piece_bytes = std::min(staging.piece_bytes, staging.chunk_bytes);
+    staging.landing_bytes /= 2;
+  }
+  return true;
+}
+
+void emit(const PlanInput& input, const Best& best, const Staging& staging, Plan& plan) {
+  Footprint need;
+  (void)footprint(input, best.kernels, staging, best.cutting, need);  // it did fit
+  plan = Plan{};
+  plan.lda = need.lda;
+  plan.ldb = need.ldb;
+  plan.ldc = need.ldc;
+  plan.depth_padded = need.depth_padded;
+  plan.a_bytes = need.a_bytes;
+  plan.b_bytes = need.b_bytes;
+  plan.c_bytes = need.c_bytes;
+  plan.device_bytes = need.total_bytes;
+  plan.panel_buffers = best.cutting.panel_buffers;
+  plan.c_buffers = best.cutting.c_buffers;
+  plan.chunk_bytes = staging.chunk_bytes;
+  plan.piece_bytes = staging.piece_bytes;
+  plan.h2d_slots = staging.h2d_slots;
+  plan.d2h_slots = staging.d2h_slots;
+  Schedule schedule(input, best.kernels, staging, best.cutting, &plan.steps, &plan.blocks);
+  schedule.walk();
+  plan.predicted_s = makespan(plan, input);
+  plan.predicted_kernel_s = schedule.kernel_s();
+}
+
+}  // namespace
+
+PlanError make_plan(const PlanInput& input, Plan& plan) {
+  KernelSet kernels;
+  if (!choose_kernels(input, KernelChoice::all, kernels)) return PlanError::no_kernel;
+  if (needs_landing(input) && !has_transpose_kernel(input)) return PlanError::no_kernel;
+  if (input.m <= 0 || input.n <= 0 || input.k <= 0) return PlanError::no_kernel;
+  Staging staging;
+  if (!choose_staging(input, staging)) return PlanError::too_little_memory;
+  Best best;
+  if (!choose(input, kernels, staging, best)) return PlanError::too_little_memory;
+  emit(input, best, staging, plan);
+  return PlanError::none;
+}
+
+}  // namespace gemmhoist::plan

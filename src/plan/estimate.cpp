@@ -1,0 +1,71 @@
+// A closed form of make_plan's prediction, for a caller's thread: no allocation, little stack.
+#include <algorithm>
+#include <cmath>
+
+#include "plan/blocks.hpp"
+#include "plan/makespan.hpp"
+#include "plan/plan.hpp"
+#include "plan/tiling.hpp"
+
+namespace gemmhoist::plan {
+namespace {
+
+// Arithmetic alone: the best kernel for all of C at once, waves and partial tiles counted.
+double kernel_seconds(const PlanInput& input, const KernelSet& kernels) noexcept {
+  double best = 1e300;
+  const double sms = model_sms(*input.profile);
+  for (int i = 0; i < kernels.count; ++i) {
+    const Work work = work_of(input.kernels[kernels.index[i]], input.m, input.n, input.k, *input.profile);
+    best = std::min(best, std::max(work.busy_seconds() / sms, work.seconds));
+  }
+  return best;
+}
+
+// When the link has passed the fraction u of the operands, the fraction f of C can be computed. Panels grow
+// evenly on both sides until the shorter one is all there; then the longer one streams.
+double overlapped(double in_s, double kernel_s, double shorter, double longer) noexcept {
+  constexpr int kSamples = 8;
+  double end = 0;
+  for (int i = 0; i <= kSamples; ++i) {
+    const double extent = longer * i / kSamples;
+    const double other = std::min(extent, shorter);
+    const double u = (extent + other) / (longer + shorter);
+    const double f = extent * other / (longer * shorter);
+    end = std::max(end, u * in_s + (1 - f) * kernel_s);
+  }
+  return end;
+}
+
+}  // namespace
+
+double estimate_seconds(const PlanInput& input) noexcept {
+  constexpr double kNever = 1e30;
+  KernelSet kernels;
+  Staging staging;
+  if (!choose_kernels(input, KernelChoice::all, kernels) || !choose_staging(input, staging)) return kNever;
+  const MachineProfile& profile = *input.profile;
+  if (!fits(input, kernels, staging, whole_product(input, kernels))) {
+    Cutting cutting;
+    double seconds = 0;
+    if (!choose_blocks(input, kernels, staging, cutting, seconds)) return kNever;
+    return seconds + profile.call_fixed_s;
+  }
+  const double m = static_cast<double>(input.m), n = static_cast<double>(input.n);
+  const double k = static_cast<double>(input.k);
+  const double chunk = static_cast<double>(staging.chunk_bytes);
+  const double in_bytes = 4 * k * (m + n), out_bytes = 4 * m * n;
+  const double staged_bytes = 4 * k * ((input.a_pinned ? 0 : m) + (input.b_pinned ? 0 : n));
+  const double host_in_s = staged_bytes / profile.host_copy_bytes_per_s;
+  const double host_out_s = out_bytes / profile.host_copy_bytes_per_s;
+  const double in_s = std::max(
+      std::ceil(in_bytes / chunk) * profile.h2d.latency_s + in_bytes / profile.h2d.bytes_per_s, host_in_s);
+  const double out_s = std::max(
+      std::ceil(out_bytes / chunk) * profile.d2h.latency_s + out_bytes / profile.d2h.bytes_per_s, host_out_s);
+  const double kernel_s = kernel_seconds(input, kernels);
+  const double longer = std::max(m, n), shorter = std::min(m, n);
+  const double body = std::max({overlapped(in_s, kernel_s, shorter, longer),
+                                overlapped(in_s, out_s, shorter, longer), host_in_s + host_out_s});
+  return body + profile.call_fixed_s;
+}
+
+}  // namespace gemmhoist::plan

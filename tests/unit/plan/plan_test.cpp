@@ -1,0 +1,182 @@
+#include "plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "checker.hpp"
+#include "machines.hpp"
+#include "plan/makespan.hpp"
+
+namespace gemmhoist::plan::testing {
+namespace {
+
+using enum StepKind;
+
+std::string describe(const PlanInput& in) {
+  return std::to_string(in.m) + " x " + std::to_string(in.n) + " x " + std::to_string(in.k) + " on " +
+         std::to_string(in.device_bytes) + " bytes, " + std::to_string(in.pinned_bytes) + " pinned, " +
+         to_char(in.trans_a) + to_char(in.trans_b);
+}
+
+void expect_right(const PlanInput& in) {
+  Plan plan;
+  ASSERT_EQ(make_plan(in, plan), PlanError::none) << describe(in);
+  EXPECT_EQ(check(plan, in), "") << describe(in) << "\n" << to_string(plan).substr(0, 1500);
+  EXPECT_GT(plan.predicted_s, 0);
+  EXPECT_DOUBLE_EQ(plan.predicted_s, makespan(plan, in)) << describe(in);
+}
+
+TEST(Plan, IsRightForEdgeSizesOfTheTiles) {
+  const MachineProfile profile = h200();
+  for (const std::int64_t m : {1, 31, 63, 65, 127, 129, 257, 1025})
+    for (const std::int64_t n : {1, 33, 255, 257, 513})
+      for (const std::int64_t k : {1, 31, 33, 97}) expect_right(product(m, n, k, profile));
+}
+
+TEST(Plan, IsRightForRandomShapesMemoriesTilesAndTransposes) {
+  constexpr KernelDescriptor only_large[] = {kLarge, kTransposeKernel};
+  constexpr KernelDescriptor only_reference[] = {kReference, kTransposeKernel};
+  constexpr KernelDescriptor odd[] = {kOdd, kSmall, kTransposeKernel};
+  const std::span<const KernelDescriptor> sets[] = {kUsual, only_large, only_reference, odd};
+  const MachineProfile machines[] = {h200(), model_machine(), MachineProfile{}, model_machine(1)};
+  std::mt19937_64 random(20240607);
+  const auto extent = [&](double decades) {
+    return static_cast<std::int64_t>(std::pow(10.0, std::uniform_real_distribution<>(0, decades)(random)));
+  };
+  int planned = 0, beyond_memory = 0, sliced = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const MachineProfile& profile = machines[random() % 4];
+    PlanInput in = product(extent(4.2), extent(4.2), extent(4.2), profile);
+    in.trans_a = random() % 2 ? Transpose::yes : Transpose::no;
+    in.trans_b = random() % 2 ? Transpose::yes : Transpose::no;
+    in.a_pinned = random() % 4 == 0;
+    in.b_pinned = random() % 4 == 0;
+    in.kernels = sets[random() % 4];
+    in.pinned_bytes = std::int64_t{1} << (18 + random() % 10);
+    if (random() % 2) in.device_bytes = std::int64_t{1} << (20 + random() % 12);
+    Plan plan;
+    if (const PlanError error = make_plan(in, plan); error != PlanError::none) {
+      // The smallest plan: one tile of every kind, a slice of one stage, a ring of small chunks.
+      ASSERT_EQ(error, PlanError::too_little_memory) << describe(in);
+      EXPECT_LT(in.device_bytes, std::int64_t{16} << 20) << describe(in);
+      continue;
+    }
+    ++planned;
+    beyond_memory += plan.blocks.size() > 1;
+    sliced += plan.panel_buffers > 1;
+    if (plan.steps.size() > 1500) continue;  // the checker is quadratic
+    ASSERT_EQ(check(plan, in), "") << describe(in) << "\n" << to_string(plan).substr(0, 1500);
+    EXPECT_DOUBLE_EQ(plan.predicted_s, makespan(plan, in)) << describe(in);
+  }
+  EXPECT_GT(planned, 2500);
+  EXPECT_GT(beyond_memory, 100);
+  EXPECT_GT(sliced, 300);
+}
+
+TEST(Plan, TransposesNeedLandingSpace) {
+  const MachineProfile profile = h200();
+  PlanInput in = product(512, 512, 512, profile);
+  in.trans_b = Transpose::yes;  // A as it is, B transposed: both K-outer already
+  Plan direct, landed;
+  ASSERT_EQ(make_plan(in, direct), PlanError::none);
+  in.trans_a = Transpose::yes;
+  ASSERT_EQ(make_plan(in, landed), PlanError::none);
+  EXPECT_EQ(landed.device_bytes - direct.device_bytes, landed.h2d_slots * landed.chunk_bytes);
+}
+
+TEST(Plan, NeedsATransposeKernelOnlyWhereAnOperandIsTurned) {
+  const MachineProfile profile = h200();
+  constexpr KernelDescriptor bare[] = {kLarge, kSmall};
+  PlanInput in = product(512, 512, 512, profile);
+  in.kernels = bare;
+  Plan plan;
+  EXPECT_EQ(make_plan(in, plan), PlanError::no_kernel);
+  in.trans_b = Transpose::yes;
+  EXPECT_EQ(make_plan(in, plan), PlanError::none);
+}
+
+TEST(Plan, TakesTheKernelsOfItsPrecisionElseFp32) {
+  const MachineProfile profile = h200();
+  KernelDescriptor tensor = kLarge;
+  tensor.precision = Precision::tf32;
+  const KernelDescriptor both[] = {kSmall, tensor, kTransposeKernel};
+  PlanInput in = product(512, 512, 512, profile);
+  in.kernels = both;
+  const auto kernel_of = [&](Precision precision) {
+    in.precision = precision;
+    Plan plan;
+    EXPECT_EQ(make_plan(in, plan), PlanError::none);
+    for (const Step& step : plan.steps)
+      if (step.kind == compute) return step.kernel;
+    return -1;
+  };
+  EXPECT_EQ(kernel_of(Precision::fp32), 0);
+  EXPECT_EQ(kernel_of(Precision::tf32), 1);
+  EXPECT_EQ(kernel_of(Precision::bf16x6), 0);
+  in.kernels = {};
+  Plan plan;
+  EXPECT_EQ(make_plan(in, plan), PlanError::no_kernel);
+}
+
+TEST(Plan, NeverChoosesThePlainReferenceBesideATiledKernel) {
+  const MachineProfile profile = h200();
+  for (const std::int64_t n : {8, 100, 1000, 3000}) {
+    Plan plan;
+    ASSERT_EQ(make_plan(product(n, n, n, profile), plan), PlanError::none);
+    for (const Step& step : plan.steps) EXPECT_NE(step.kernel, 3);
+  }
+}
+
+TEST(Plan, AShortOperandGoesFirstAndStays) {
+  const MachineProfile profile = h200();
+  Plan plan;
+  ASSERT_EQ(make_plan(product(50000, 256, 784, profile), plan), PlanError::none);
+  ASSERT_GT(plan.steps.size(), 6u);
+  EXPECT_EQ(plan.steps[0].operand, Operand::b);
+  EXPECT_EQ(plan.steps[0].cols.extent, 256);
+  for (std::size_t i = 1; i < plan.steps.size(); ++i) {
+    if (plan.steps[i].kind == upload) {
+      EXPECT_EQ(plan.steps[i].operand, Operand::a);
+    }
+  }
+}
+
+TEST(Plan, SixtyFourBitSizes) {
+  const MachineProfile profile = h200();
+  const std::int64_t huge = std::int64_t{1} << 31;
+  expect_right(product(46341, 46341, 2, profile));
+  expect_right(product(huge, 1, 1, profile));
+  expect_right(product(1, huge + 5, 3, profile));
+  expect_right(product(3, 5, huge, profile));
+  Plan plan;
+  // 2^96 bytes: no plan, and no wrap that makes one.
+  EXPECT_EQ(make_plan(product(std::int64_t{1} << 47, std::int64_t{1} << 47, 7, profile), plan),
+            PlanError::too_little_memory);
+}
+
+TEST(Plan, WithoutMemoryThereIsNone) {
+  const MachineProfile profile = h200();
+  PlanInput in = product(1000, 1000, 1000, profile);
+  Plan plan;
+  in.device_bytes = 10000;
+  EXPECT_EQ(make_plan(in, plan), PlanError::too_little_memory);
+  in.device_bytes = std::int64_t{1} << 30;
+  in.pinned_bytes = 1000;
+  EXPECT_EQ(make_plan(in, plan), PlanError::too_little_memory);
+}
+
+TEST(Plan, SeveralTimesTheMemoryStreamsInSlicesWithWritesBackBehind) {
+  const MachineProfile profile = h200();
+  PlanInput in = product(6000, 5000, 4000, profile);
+  in.device_bytes = std::int64_t{32} << 20;  // operands and result are 296 MB
+  Plan plan;
+  ASSERT_EQ(make_plan(in, plan), PlanError::none);
+  EXPECT_EQ(check(plan, in), "");
+  EXPECT_GT(plan.blocks.size(), 4u);
+  EXPECT_EQ(plan.panel_buffers, 2);
+}
+
+}  // namespace
+}  // namespace gemmhoist::plan::testing
