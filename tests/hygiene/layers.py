@@ -6,7 +6,7 @@ ALLOWED = {
     "include": [],
     "core": [],
     "os": ["core"],
-    "config": ["core"],
+    "config": ["core", "os"],
     "observe": ["core", "config", "os"],
     "plan": ["core", "config"],
     "decide": ["core", "config", "plan"],
@@ -66,7 +66,7 @@ def violations(path, text):
     for kind, name in INCLUDE.findall(text):
         if name.startswith("."):
             yield f"{path}: includes {name}: name headers from the root, never relative to the file"
-        if CUDA_HEADER.match(name) and not path.startswith(CUDA_PLACES):
+        if CUDA_HEADER.match(name) and (kind == "<" or name.endswith(".h")) and not path.startswith(CUDA_PLACES):
             yield f"{path}: includes {name}: CUDA headers belong to {', '.join(CUDA_PLACES)}"
         if layer in INJECTED and kind == "<" and name in UNWANTED:
             yield f"{path}: includes <{name}>, which the injected library does without"
