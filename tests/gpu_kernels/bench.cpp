@@ -1,0 +1,171 @@
+#include "bench.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+
+#include "core/checked.hpp"
+#include "cublas.hpp"
+
+namespace gemmhoist::gpu_kernels {
+namespace {
+
+struct Contestant {
+  std::string name;
+  std::function<void()> launch;
+  std::vector<double> seconds = {};
+
+  double median() {
+    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2),
+                     seconds.end());
+    return seconds[seconds.size() / 2];
+  }
+  double least() const { return *std::min_element(seconds.begin(), seconds.end()); }
+};
+
+// Launches timed singly by events; contestants take turns.
+void measure(Gpu& gpu, std::vector<Contestant>& contestants, const BenchOptions& options) {
+  void* const begin = gpu.make_event();
+  void* const end = gpu.make_event();
+  const auto once = [&](const Contestant& contestant) {
+    gpu.record(begin);
+    contestant.launch();
+    gpu.record(end);
+    return gpu.seconds_between(begin, end);
+  };
+  for (int round = 0; round < options.rounds; ++round)
+    for (Contestant& contestant : contestants) {
+      once(contestant);  // warms caches and clocks up
+      double spent = 0;
+      do {
+        contestant.seconds.push_back(once(contestant));
+        spent += contestant.seconds.back();
+      } while (spent < options.round_seconds && contestant.seconds.size() < 2000);
+    }
+}
+
+// U(-1, 1) everywhere, padding too: zeros would run faster than data do.
+void fill_random(Buffer& buffer, std::size_t floats) {
+  static const std::vector<float> block = [] {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> values((1 << 22) + 13);  // its length divides no leading dimension
+    for (float& value : values) value = uniform(random);
+    return values;
+  }();
+  for (std::size_t at = 0; at < floats; at += block.size())
+    buffer.upload(std::span(block).first(std::min(block.size(), floats - at)), at);
+}
+
+std::FILE* open_csv(const std::string& path, bool& fresh) {
+  if (path.empty()) return nullptr;
+  std::FILE* file = std::fopen(path.c_str(), "a");
+  if (file == nullptr) throw std::runtime_error("cannot write " + path);
+  std::fseek(file, 0, SEEK_END);
+  fresh = std::ftell(file) == 0;
+  return file;
+}
+
+class Csv {
+ public:
+  explicit Csv(const std::string& path) : file_(open_csv(path, fresh_)) {
+    if (file_ != nullptr && fresh_)
+      std::fputs("gpu,kernel,m,n,k,median_ms,least_ms,samples,rate,rate_unit,over_cublas\n", file_);
+  }
+  ~Csv() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  Csv(const Csv&) = delete;
+  Csv& operator=(const Csv&) = delete;
+  void row(const Gpu& gpu, Contestant& contestant, BenchShape shape, double rate, const char* unit,
+           double over_cublas) {
+    if (file_ == nullptr) return;
+    std::fprintf(file_, "%s,%s,%d,%d,%d,%.6f,%.6f,%zu,%.4g,%s,%.4f\n", gpu.name().c_str(),
+                 contestant.name.c_str(), shape.m, shape.n, shape.k, contestant.median() * 1e3,
+                 contestant.least() * 1e3, contestant.seconds.size(), rate, unit, over_cublas);
+  }
+
+ private:
+  bool fresh_ = false;
+  std::FILE* file_;
+};
+
+void bench_shape(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels, const Cublas& cublas,
+                 BenchShape shape, const BenchOptions& options, Csv& csv) {
+  // One pair of panels, padded enough for every tile and depth.
+  std::int64_t tile_m = kPanelAlignment, tile_n = kPanelAlignment, tile_k = 1;
+  for (const KernelDescriptor* kernel : kernels) {
+    tile_m = std::max<std::int64_t>(tile_m, kernel->tile_m);
+    tile_n = std::max<std::int64_t>(tile_n, kernel->tile_n);
+    tile_k = std::max<std::int64_t>(tile_k, kernel->tile_k);
+  }
+  const std::int64_t lda = round_up(shape.m, tile_m), ldb = round_up(shape.n, tile_n);
+  const std::int64_t ldc = round_up(shape.m, 4), k = round_up(shape.k, tile_k);
+  Buffer a(gpu, static_cast<std::size_t>(lda * k)), b(gpu, static_cast<std::size_t>(ldb * k));
+  const Buffer c(gpu, static_cast<std::size_t>(ldc * shape.n));
+  fill_random(a, static_cast<std::size_t>(lda * k));
+  fill_random(b, static_cast<std::size_t>(ldb * k));
+  const GemmKernelParams params{a.device(), b.device(), c.device(), lda,  ldb, ldc,
+                                shape.m,    shape.n,    0,          1.0f, 0};
+
+  std::vector<Contestant> contestants;
+  for (const KernelDescriptor* kernel : kernels) {
+    GemmKernelParams own = params;
+    own.k = static_cast<std::int32_t>(round_up(shape.k, kernel->tile_k));
+    contestants.push_back({kernel->name, [&gpu, kernel, own] { gpu.launch(*kernel, own); }});
+  }
+  if (cublas.usable()) {
+    GemmKernelParams own = params;
+    own.k = shape.k;
+    contestants.push_back({"cublas", [&cublas, own] {
+                             if (!cublas.multiply(own)) throw std::runtime_error("cublasSgemm failed");
+                           }});
+  }
+  measure(gpu, contestants, options);
+
+  const double flops = 2.0 * shape.m * shape.n * shape.k;
+  const double peer = cublas.usable() ? contestants.back().median() : 0;
+  for (Contestant& contestant : contestants) {
+    const double rate = flops / contestant.median() * 1e-12;
+    const double over = peer > 0 ? peer / contestant.median() : 0;
+    std::printf("%-34s %6d %6d %6d %10.4f ms %8.2f TFLOP/s %6.3f of cuBLAS\n", contestant.name.c_str(),
+                shape.m, shape.n, shape.k, contestant.median() * 1e3, rate, over);
+    csv.row(gpu, contestant, shape, rate, "TFLOP/s", over);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void bench_products(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels,
+                    const BenchOptions& options) {
+  if (kernels.empty()) return;
+  const Cublas cublas;
+  if (!cublas.usable()) std::printf("cuBLAS: not on this machine\n");
+  Csv csv(options.csv);
+  for (const BenchShape shape : options.shapes) bench_shape(gpu, kernels, cublas, shape, options, csv);
+}
+
+void bench_transposes(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels,
+                      const BenchOptions& options) {
+  Csv csv(options.csv);
+  for (const KernelDescriptor* kernel : kernels)
+    for (const std::int32_t n : {512, 2048, 8192}) {
+      const auto floats = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+      Buffer from(gpu, floats);
+      const Buffer to(gpu, floats);
+      fill_random(from, floats);
+      const TransposeKernelParams params{from.device(), to.device(), n, n, n, n};
+      std::vector<Contestant> contestants{{kernel->name, [&] { gpu.launch(*kernel, params); }}};
+      measure(gpu, contestants, options);
+      const double rate = 8.0 * static_cast<double>(floats) / contestants[0].median() * 1e-9;
+      std::printf("%-34s %6d %6d        %10.4f ms %8.1f GB/s\n", kernel->name, n, n,
+                  contestants[0].median() * 1e3, rate);
+      csv.row(gpu, contestants[0], {n, n, 0}, rate, "GB/s", 0);
+    }
+}
+
+}  // namespace gemmhoist::gpu_kernels

@@ -1,0 +1,28 @@
+// Times of product kernels beside cuBLAS, in one run, from the same panels on the device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver.hpp"
+
+namespace gemmhoist::gpu_kernels {
+
+struct BenchShape {
+  std::int32_t m, n, k;
+};
+
+struct BenchOptions {
+  std::vector<BenchShape> shapes;
+  int rounds = 5;              // contestants take turns, so that a clock that drifts meets all alike
+  double round_seconds = 0.1;  // of one contestant in one round
+  std::string csv;             // path, or empty
+};
+
+void bench_products(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels,
+                    const BenchOptions& options);
+void bench_transposes(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels,
+                      const BenchOptions& options);
+
+}  // namespace gemmhoist::gpu_kernels
