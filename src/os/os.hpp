@@ -81,5 +81,7 @@ bool append_to_file(const char* path, const char* text, std::size_t bytes) noexc
 bool write_file_atomically(const char* path, const char* text, std::size_t bytes) noexcept;
 // Expands "%p" to the process id; false when the result does not fit.
 bool expand_path(const char* pattern, char* path, std::size_t capacity) noexcept;
+// Reads a small file whole: its length, or -1 where it cannot be read or does not fit in `capacity`.
+std::int64_t read_small_file(const char* path, char* text, std::size_t capacity) noexcept;
 
 }  // namespace gemmhoist::os

@@ -1,14 +1,26 @@
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <ctime>
-#include <initializer_list>
 
 #include "os/errno_guard.hpp"
 #include "os/os.hpp"
 
 namespace gemmhoist::os {
 namespace {
+
+// The kernel's own signal set is 8 bytes; libc's is 128, and three of them are a lot on a stack of 16 KiB.
+// Hence the raw system calls (the kernel's set has the signals that libc keeps for itself too, but none of
+// those is touched here).
+using SignalSet = std::uint64_t;
+static_assert(_NSIG == 65);
+
+constexpr SignalSet bit(int number) noexcept {
+  return SignalSet{1} << (number - 1);
+}
+constexpr SignalSet kWriteSignals = bit(SIGPIPE) | bit(SIGXFSZ);
 
 // Writing to a pipe that nobody reads raises SIGPIPE, and writing past RLIMIT_FSIZE raises SIGXFSZ; either
 // would end the host for our sake. Both are thread-directed: they are blocked in this thread for the write,
@@ -17,29 +29,22 @@ namespace {
 class NoWriteSignals {
  public:
   NoWriteSignals() noexcept {
-    sigset_t pending;
-    sigemptyset(&ours_);
-    sigpending(&pending);
-    for (const int number : {SIGPIPE, SIGXFSZ})
-      if (sigismember(&pending, number) == 0) sigaddset(&ours_, number);
-    sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGPIPE);
-    sigaddset(&both, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &both, &previous_);
+    syscall(SYS_rt_sigpending, &pending_, sizeof pending_);
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &kWriteSignals, &previous_, sizeof previous_);
   }
-  ~NoWriteSignals() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
+  ~NoWriteSignals() { syscall(SYS_rt_sigprocmask, SIG_SETMASK, &previous_, nullptr, sizeof previous_); }
   NoWriteSignals(const NoWriteSignals&) = delete;
   NoWriteSignals& operator=(const NoWriteSignals&) = delete;
 
-  void take_raised() noexcept {
+  void take_raised() const noexcept {
+    const SignalSet ours = kWriteSignals & ~pending_;
     const timespec at_once{};
-    while (sigtimedwait(&ours_, nullptr, &at_once) < 0 && errno == EINTR) {
+    while (syscall(SYS_rt_sigtimedwait, &ours, nullptr, &at_once, sizeof ours) < 0 && errno == EINTR) {
     }
   }
 
  private:
-  sigset_t ours_, previous_;
+  SignalSet pending_ = 0, previous_ = 0;
 };
 
 }  // namespace
@@ -47,7 +52,7 @@ class NoWriteSignals {
 bool write_all(int fd, const char* text, std::size_t bytes) noexcept {
   const ErrnoGuard keep_errno;
   const NoCancellation no_cancellation;
-  NoWriteSignals guard;
+  const NoWriteSignals guard;
   while (bytes > 0) {
     const ssize_t written = write(fd, text, bytes);
     if (written < 0) {
