@@ -13,6 +13,7 @@
 #include "fallback/fallback.hpp"
 #include "fallback/library_facts.hpp"
 #include "fallback/loaded_objects.hpp"
+#include "fallback/opened_libraries.hpp"
 #include "observe/decision_log.hpp"
 
 namespace gemmhoist::fallback {
@@ -50,6 +51,7 @@ bool find_private(Spelling spelling, Own& best) noexcept {
   int best_rank = 4;
   LoadedObject object;
   for (int index = 0; best_rank > 0 && (object = object_defining(name, index)); ++index) {
+    if (opened_by_us(object)) continue;
     void* handle = hold(object);
     Own own;
     if (handle == nullptr || !describe(spelling, dlsym(handle, name), own) ||
@@ -111,11 +113,8 @@ bool choose_symbol(void* library, Spelling spelling, bool arguments_ilp64, Provi
 }
 
 bool from_library(const char* name, Spelling spelling, bool arguments_ilp64, Provider& p) noexcept {
-  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    (void)dlerror();
-    return false;
-  }
+  void* library = open_library(name);
+  if (library == nullptr) return false;
   p.arguments_ilp64 = arguments_ilp64;
   if (choose_symbol(library, spelling, arguments_ilp64, p)) return true;
   dlclose(library);
