@@ -48,6 +48,8 @@ struct DecisionInput {
   std::int64_t m = 0, n = 0, k = 0;
   Transpose trans_a = Transpose::no, trans_b = Transpose::no;
   bool beta_zero = true;
+  std::int64_t device_bytes = 0;                       // what a plan may use there; 0: not known, enough
+  std::int64_t pinned_bytes = std::int64_t{64} << 20;  // of the pinned arena
   config::RouteMode mode = config::RouteMode::automatic;
   GpuState gpu = GpuState::cold;
   double cpu_s = 0;              // predicted, by CpuRateLearner::predict or predict_cpu_seconds
@@ -72,16 +74,22 @@ double predict_cpu_seconds(std::int64_t m, std::int64_t n, std::int64_t k,
                            const MachineProfile& profile) noexcept;
 
 // CPU rates learnt from calls that the CPU served. Lock-free; any thread.
+//
+// A bucket keeps the best of the recent calls: a faster one is believed at once, a slower one pulls the rate
+// down by a tenth at most, so that a call that paid for something else (the first call of a process makes
+// OpenBLAS' threads; a page fault storm; a busy moment) does not send work to the GPU. A bucket counts from
+// its second call on.
 class CpuRateLearner {
  public:
   void learn(std::int64_t m, std::int64_t n, std::int64_t k, double seconds) noexcept;
   void snapshot(CpuRates& rates) const noexcept;
-  void preload(const CpuRates& rates) noexcept;  // from a saved profile
+  void preload(const CpuRates& rates) noexcept;  // from a saved profile; what is learnt already stays
   // As decide::predict_cpu_seconds, without a snapshot.
   double predict(std::int64_t m, std::int64_t n, std::int64_t k,
                  const MachineProfile& profile) const noexcept;
 
  private:
+  // 0: nothing yet; negative: one call, not yet confirmed.
   std::atomic<float> flops_per_s_[CpuRates::kBuckets][CpuRates::kThinness] = {};
 };
 

@@ -90,7 +90,8 @@ double block_seconds(const PlanInput& input, const KernelSet& kernels, const Sta
   const double out_rate = 1 / (1 / profile.d2h.bytes_per_s + profile.d2h.latency_s / chunk);
   const double arithmetic = blocks * slices * slice_seconds(input, kernels, cutting) +
                             (slices - 1) * 2 * out_bytes / kDeviceMemoryBytes;
-  const double copying = (in_bytes + out_bytes) / profile.host_copy_bytes_per_s;
+  const double copying =
+      in_bytes / profile.host_copy_bytes_per_s + out_bytes * host_out_seconds_per_byte(input);
   const double in_s = in_bytes / in_rate, out_s = out_bytes / out_rate;
   const double fill = 4 * depth * (block_m + block_n) / in_rate;
   const double block_out = out_s / blocks;

@@ -56,7 +56,7 @@ double estimate_seconds(const PlanInput& input) noexcept {
   const double in_bytes = 4 * k * (m + n), out_bytes = 4 * m * n;
   const double staged_bytes = 4 * k * ((input.a_pinned ? 0 : m) + (input.b_pinned ? 0 : n));
   const double host_in_s = staged_bytes / profile.host_copy_bytes_per_s;
-  const double host_out_s = out_bytes / profile.host_copy_bytes_per_s;
+  const double host_out_s = out_bytes * host_out_seconds_per_byte(input);
   const double in_s = std::max(
       std::ceil(in_bytes / chunk) * profile.h2d.latency_s + in_bytes / profile.h2d.bytes_per_s, host_in_s);
   const double out_s = std::max(

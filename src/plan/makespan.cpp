@@ -49,8 +49,15 @@ Work work_of(const KernelDescriptor& kernel, std::int64_t rows, std::int64_t col
   return {divide_up(tiles, together), sharing * tile_seconds(kernel, depth, profile)};
 }
 
-Timeline::Timeline(const MachineProfile& profile, const Staging& staging, double total_bytes)
-    : profile_(profile), chunk_bytes_(static_cast<double>(staging.chunk_bytes)) {
+// The copy home reads C as well where beta is not zero, and the host's copying is bound by memory traffic.
+double host_out_seconds_per_byte(const PlanInput& input) noexcept {
+  return (input.beta_zero ? 1 : 2) / input.profile->host_copy_bytes_per_s;
+}
+
+Timeline::Timeline(const PlanInput& input, const Staging& staging, double total_bytes)
+    : profile_(*input.profile),
+      chunk_bytes_(static_cast<double>(staging.chunk_bytes)),
+      host_out_s_per_byte_(host_out_seconds_per_byte(input)) {
   // At most some 256 groups of chunks: the model's own time must not show beside the call's.
   const double groups = std::max(1.0, std::ceil(total_bytes / (256 * chunk_bytes_)));
   quantum_bytes_ = groups * chunk_bytes_;
@@ -61,7 +68,7 @@ Timeline::Timeline(const MachineProfile& profile, const Staging& staging, double
   out_ring_ = ring(staging.d2h_slots);
   in_slots_.assign(in_ring_, 0);
   out_slots_.assign(out_ring_, 0);
-  sms_.push_back({0, model_sms(profile)});
+  sms_.push_back({0, model_sms(profile_)});
 }
 
 Timeline::End Timeline::upload(double bytes, bool staged, double ready) {
@@ -110,7 +117,7 @@ double Timeline::next_landing() const {
 void Timeline::bring_home_one() {
   const Outbound& next = outbound_[landed_.size()];
   d2h_free_ = next_landing();
-  host_free_ = std::max(host_free_, d2h_free_) + next.bytes / profile_.host_copy_bytes_per_s;
+  host_free_ = std::max(host_free_, d2h_free_) + next.bytes * host_out_s_per_byte_;
   home_ = std::max(home_, host_free_);
   out_slots_[landed_.size() % out_ring_] = host_free_;
   landed_.push_back(d2h_free_);
@@ -178,7 +185,7 @@ double makespan(const Plan& plan, const PlanInput& input) {
   };
   double total = 0;
   for (const Step& step : plan.steps) total += step.kind == StepKind::compute ? 0 : bytes_of(step);
-  Timeline timeline(*input.profile, staging, total);
+  Timeline timeline(input, staging, total);
   std::vector<double> ends;
   ends.reserve(plan.steps.size());
   for (const Step& step : plan.steps) {

@@ -33,9 +33,11 @@ struct Work {
 Work work_of(const KernelDescriptor& kernel, std::int64_t rows, std::int64_t cols, std::int64_t depth,
              const MachineProfile& profile) noexcept;
 
+double host_out_seconds_per_byte(const PlanInput& input) noexcept;
+
 class Timeline {
  public:
-  Timeline(const MachineProfile& profile, const Staging& staging, double total_bytes);
+  Timeline(const PlanInput& input, const Staging& staging, double total_bytes);
 
   // When a step has finished on the device: a time, or (write_back) a promise of one, since how early results
   // come home depends on what else the host copies until then. time() redeems it.
@@ -64,6 +66,7 @@ class Timeline {
 
   const MachineProfile& profile_;
   double chunk_bytes_;
+  double host_out_s_per_byte_;
   double quantum_bytes_;  // chunks are simulated in groups where there are very many
   std::size_t in_ring_, out_ring_;
   std::vector<double> in_slots_, out_slots_;  // when each slot is free again

@@ -51,7 +51,7 @@ Schedule::Schedule(const PlanInput& input, const KernelSet& kernels, const Stagi
     : input_(input),
       kernels_(kernels),
       cutting_(cutting),
-      timeline_(*input.profile, staging, total_bytes(input, cutting)),
+      timeline_(input, staging, total_bytes(input, cutting)),
       steps_(steps),
       blocks_(blocks) {
   ends_.reserve(static_cast<std::size_t>(std::min(step_bound(cutting, input), 65536.0)));
