@@ -1,7 +1,5 @@
 #include "dispatch/dispatch.hpp"
 
-#include <cerrno>
-
 #include "config/options.hpp"
 #include "decide/decide.hpp"
 #include "dispatch/gpu.hpp"
@@ -9,6 +7,7 @@
 #include "observe/counters.hpp"
 #include "observe/decision_log.hpp"
 #include "observe/trace.hpp"
+#include "os/errno_guard.hpp"
 #include "os/os.hpp"
 #include "pipeline/pipeline.hpp"
 
@@ -37,17 +36,6 @@ RouteMode mode_of_this_thread() noexcept {
       return config::options().route;
   }
 }
-
-class KeptErrno {
- public:
-  KeptErrno() noexcept : saved_(errno) {}
-  ~KeptErrno() { errno = saved_; }
-  KeptErrno(const KeptErrno&) = delete;
-  KeptErrno& operator=(const KeptErrno&) = delete;
-
- private:
-  int saved_;
-};
 
 // --- pass 1: calls on which no thought is worth spending ---
 
@@ -175,7 +163,7 @@ void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decis
 [[gnu::noinline]] bool serve_examined(RouteMode mode, fallback::Spelling spelling,
                                       const fallback::Provider& provider, const GemmCall& call,
                                       CpuTicket& ticket) noexcept {
-  const KeptErrno kept_errno;
+  const os::ErrnoGuard kept_errno;
   const os::NoCancellation no_cancellation;
   Decision decision = decide_route(mode, call);
   if (decision.start_gpu) start_gpu();
@@ -205,7 +193,7 @@ bool serve(fallback::Spelling spelling, const fallback::Provider& provider, cons
 }
 
 void cpu_call_done(fallback::Spelling spelling, const GemmCall& call, const CpuTicket& ticket) noexcept {
-  const KeptErrno kept_errno;
+  const os::ErrnoGuard kept_errno;
   const double seconds = 1e-9 * static_cast<double>(os::monotonic_ns() - ticket.begin_ns);
   if (ticket.cpu_s > 0) {
     cpu_rates().learn(call.m, call.n, call.k, seconds);
@@ -249,19 +237,20 @@ const char* gpu_state_name() noexcept {
 }
 
 void on_load() noexcept {
-  const KeptErrno kept_errno;
+  const os::ErrnoGuard kept_errno;
   os::remember_affinity();
   (void)config::options();
 }
 
 void on_fork_child() noexcept {
-  const KeptErrno kept_errno;
+  const os::ErrnoGuard kept_errno;
   gpu_after_fork();
+  profile_after_fork();
   observe::reset_after_fork();
 }
 
 void on_unload() noexcept {
-  const KeptErrno kept_errno;
+  const os::ErrnoGuard kept_errno;
   save_profile(machine_profile());
   observe::write_trace();
   observe::write_summary();

@@ -16,4 +16,7 @@ decide::CpuRateLearner& cpu_rates() noexcept;
 // Writes `measured` and the learnt CPU rates where GEMMHOIST_PROFILE says; nothing where it is not set.
 void save_profile(const MachineProfile& measured) noexcept;
 
+// A thread that was reading the file in the parent does not exist in the child: the child reads it itself.
+void profile_after_fork() noexcept;
+
 }  // namespace gemmhoist::dispatch
