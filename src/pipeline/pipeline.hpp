@@ -2,14 +2,13 @@
 // home.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 
 #include "core/gemm_call.hpp"
 #include "core/machine_profile.hpp"
 #include "core/status.hpp"
 #include "device/worker.hpp"
+#include "pipeline/ledger.hpp"
 #include "plan/plan.hpp"
 
 namespace gemmhoist::pipeline {
@@ -19,11 +18,6 @@ struct CallTimes {
   double submit_s = 0;  // the worker's own work until everything is queued
   double kernel_s = 0;  // device time of the arithmetic, when asked for
   double total_s = 0;
-};
-
-// A region of C that the fallback still has to make.
-struct Region {
-  plan::Range rows, cols;
 };
 
 // One call on its way through a device. Reference-counted, from a fixed pool: taking one allocates nothing
@@ -63,7 +57,8 @@ void for_each_region_left(const Job& job, void (*finish)(const Region&, void*), 
 
 void let_go(Job& job) noexcept;
 
-// The job as a task of a worker whose engine is `engine`.
+// The job as a task of a worker whose engine is `engine`, with the worker's own reference taken. Once a job. Where
+// submit() refuses the task, call its abandon(), which gives that reference back.
 device::Task& as_task(Job& job, Engine& engine) noexcept;
 
 // --- the worker's side ---

@@ -1,0 +1,236 @@
+// Measuring what the cost model wants to know of this machine, in about 10 ms, while the GPU starts.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <vector>
+
+#include "observe/trace.hpp"
+#include "pipeline/engine.hpp"
+#include "pipeline/execution.hpp"
+#include "pipeline/host_copy.hpp"
+
+namespace gemmhoist::pipeline {
+namespace {
+
+using device::Stream;
+
+constexpr std::int64_t kElement = sizeof(float);
+constexpr std::int64_t kSmallCopy = 64 << 10;
+constexpr std::int64_t kLargeCopy = std::int64_t{16} << 20;
+// What one measurement may take; a device slow enough to pass this is known well enough from a smaller one.
+constexpr double kBudgetSeconds = 2e-3;
+// Nothing here waits longer for the device than this.
+constexpr std::int64_t kPatienceNs = 1'000'000'000;
+// From a caller's hand to the worker and back: two futex wakes.
+constexpr double kHandOverSeconds = 10e-6;
+
+class Meter {
+ public:
+  Meter(Engine& engine, device::Device& device) noexcept : engine_(engine), device_(device) {}
+
+  Status link(Stream stream, LinkRate& rate) noexcept;
+  Status kernel(double& flops_per_s) noexcept;
+  double host_copy_bytes_per_s() noexcept;
+  Status small_call(double& seconds);
+
+ private:
+  Status await(device::Event event) noexcept;
+  Status copy_seconds(Stream stream, std::int64_t bytes, int repeats, double& least) noexcept;
+  Status launch_seconds(const KernelDescriptor& kernel, const GemmKernelParams& params, double& seconds) noexcept;
+
+  Engine& engine_;
+  device::Device& device_;
+};
+
+Status Meter::await(device::Event event) noexcept {
+  const std::int64_t deadline = observe::now_ns() + kPatienceNs;
+  device::EventState state = device::EventState::pending;
+  while (true) {
+    GEMMHOIST_RETURN_IF_FAILED(device_.query(event, state));
+    if (state == device::EventState::reached) return {};
+    if (observe::now_ns() > deadline) return Status(StatusCode::timed_out, "measuring");
+    pause();
+  }
+}
+
+// As the pipeline sees a copy: from the call to the event that the worker polls. The least of some, since
+// everything that disturbs makes it longer.
+Status Meter::copy_seconds(Stream stream, std::int64_t bytes, int repeats, double& least) noexcept {
+  device::Copy2D copy;
+  copy.host = engine_.pinned();
+  copy.device = engine_.arena().at(DeviceArena::results);
+  copy.host_pitch = copy.device_pitch = copy.width = static_cast<std::size_t>(bytes);
+  copy.height = 1;
+  least = std::numeric_limits<double>::max();
+  for (int i = 0; i < repeats; ++i) {
+    const std::int64_t begin = observe::now_ns();
+    GEMMHOIST_RETURN_IF_FAILED(stream == Stream::h2d ? device_.copy_h2d(stream, copy)
+                                                     : device_.copy_d2h(stream, copy));
+    GEMMHOIST_RETURN_IF_FAILED(device_.record(Events::kBase, stream));
+    GEMMHOIST_RETURN_IF_FAILED(await(Events::kBase));
+    least = std::min(least, 1e-9 * static_cast<double>(observe::now_ns() - begin));
+  }
+  return {};
+}
+
+// seconds(bytes) = latency + bytes / bandwidth through two sizes, far apart.
+Status Meter::link(Stream stream, LinkRate& rate) noexcept {
+  constexpr int kSmallRepeats = 8, kLargeRepeats = 3;
+  const std::int64_t small = std::min(kSmallCopy, engine_.pinned_bytes() / 4);
+  std::int64_t large = std::min(kLargeCopy, engine_.pinned_bytes());
+  double small_s = 0, large_s = 0;
+  GEMMHOIST_RETURN_IF_FAILED(copy_seconds(stream, small, kSmallRepeats, small_s));
+  while (large > 4 * small && small_s / static_cast<double>(small) * static_cast<double>(large) > 8 * kBudgetSeconds) {
+    large /= 2;
+  }
+  GEMMHOIST_RETURN_IF_FAILED(copy_seconds(stream, large, kLargeRepeats, large_s));
+  const double bytes = static_cast<double>(large - small);
+  rate.bytes_per_s = bytes / std::max(large_s - small_s, bytes / 1e12);
+  rate.latency_s = std::max(small_s - static_cast<double>(small) / rate.bytes_per_s, 1e-6);
+  return {};
+}
+
+// All copy threads and one more, as when a caller waits; memory to memory, 512 KiB pieces.
+double Meter::host_copy_bytes_per_s() noexcept {
+  constexpr int kRepeats = 3;
+  constexpr std::int64_t kPieceElements = (512 << 10) / kElement;
+  const std::int64_t elements = engine_.pinned_bytes() / 2 / kElement;
+  Gate open;
+  CopyTask task;
+  task.kind = CopyKind::fill;
+  task.gate = &open;
+  task.source = engine_.pinned();
+  task.destination = engine_.pinned() + elements;
+  task.source_pitch = task.destination_pitch = elements;
+  task.pieces = cut_pieces(elements, 1, kPieceElements);
+  double least = std::numeric_limits<double>::max();
+  engine_.pool().set_active(true);
+  for (int i = 0; i < kRepeats; ++i) {
+    const std::int64_t begin = observe::now_ns();
+    engine_.run_task(task);
+    least = std::min(least, 1e-9 * static_cast<double>(observe::now_ns() - begin));
+  }
+  engine_.pool().set_active(false);
+  return static_cast<double>(elements * kElement) / std::max(least, 1e-9);
+}
+
+Status Meter::launch_seconds(const KernelDescriptor& kernel, const GemmKernelParams& params,
+                             double& seconds) noexcept {
+  const device::Event begin = Events::begin(Events::kSteps, 0), end = Events::end(Events::kSteps, 0);
+  GEMMHOIST_RETURN_IF_FAILED(device_.record(begin, Stream::compute0));
+  GEMMHOIST_RETURN_IF_FAILED(device_.launch(Stream::compute0, kernel, params));
+  GEMMHOIST_RETURN_IF_FAILED(device_.record(end, Stream::compute0));
+  GEMMHOIST_RETURN_IF_FAILED(await(end));
+  GEMMHOIST_RETURN_IF_FAILED(device_.elapsed_seconds(begin, end, seconds));
+  seconds = std::max(seconds, 1e-9);
+  return {};
+}
+
+// The largest fp32 tile, on two full waves of tiles.
+Status Meter::kernel(double& flops_per_s) noexcept {
+  const KernelDescriptor* best = nullptr;
+  for (const KernelDescriptor& kernel : device_.kernels()) {
+    if (kernel.role != KernelRole::gemm || kernel.precision != Precision::fp32) continue;
+    if (best == nullptr || kernel.tile_m * kernel.tile_n > best->tile_m * best->tile_n) best = &kernel;
+  }
+  if (best == nullptr) return Status(StatusCode::unsupported, "no kernel");
+  constexpr int kWaves = 2;
+  const int sms = std::max(device_.properties().sm_count, 1);
+  const int tiles = kWaves * sms * std::max(best->blocks_per_sm, 1);
+  const int down = std::max(1, static_cast<int>(std::sqrt(static_cast<double>(tiles))));
+  const int across = (tiles + down - 1) / down;
+  constexpr std::int64_t kDepth = 1024;
+  const std::int64_t depth = round_up(kDepth, best->tile_k);
+  GemmKernelParams params{};
+  params.m = best->tile_m * down;
+  params.n = best->tile_n * across;
+  params.lda = round_up(params.m, kPanelAlignment);
+  params.ldb = round_up(params.n, kPanelAlignment);
+  params.ldc = params.lda;
+  params.alpha = 1;
+  DeviceArena::Sizes sizes{};
+  sizes[DeviceArena::panels_a] = params.lda * depth * kElement;
+  sizes[DeviceArena::panels_b] = params.ldb * depth * kElement;
+  sizes[DeviceArena::results] = params.ldc * params.n * kElement;
+  GEMMHOIST_RETURN_IF_FAILED(engine_.arena().reserve(device_, sizes, std::numeric_limits<std::int64_t>::max()));
+  const auto zero = [&](DeviceArena::Kind kind) {
+    const auto bytes = static_cast<std::size_t>(sizes[kind]);
+    return device_.fill_zero(Stream::compute0, engine_.arena().at(kind), bytes, bytes, 1);
+  };
+  GEMMHOIST_RETURN_IF_FAILED(zero(DeviceArena::panels_a));
+  GEMMHOIST_RETURN_IF_FAILED(zero(DeviceArena::panels_b));
+  params.a = reinterpret_cast<const float*>(engine_.arena().at(DeviceArena::panels_a));
+  params.b = reinterpret_cast<const float*>(engine_.arena().at(DeviceArena::panels_b));
+  params.c = reinterpret_cast<float*>(engine_.arena().at(DeviceArena::results));
+  // A shallow one first: it warms up, and tells whether the deep one is affordable.
+  double seconds = 0;
+  params.k = static_cast<std::int32_t>(round_up(kDepth / 16, best->tile_k));
+  GEMMHOIST_RETURN_IF_FAILED(launch_seconds(*best, params, seconds));
+  if (seconds * static_cast<double>(depth / params.k) < kBudgetSeconds * 2) {
+    params.k = static_cast<std::int32_t>(depth);
+    GEMMHOIST_RETURN_IF_FAILED(launch_seconds(*best, params, seconds));
+    double again = 0;
+    GEMMHOIST_RETURN_IF_FAILED(launch_seconds(*best, params, again));
+    seconds = std::min(seconds, again);
+  }
+  const double flops = 2.0 * static_cast<double>(params.m) * params.n * params.k;
+  flops_per_s = flops / seconds;
+  return {};
+}
+
+// A whole call, small enough that all of it is fixed cost.
+Status Meter::small_call(double& seconds) {
+  constexpr std::int64_t kEdge = 64;
+  constexpr int kRepeats = 3;
+  std::vector<float> a(kEdge * kEdge, 1.0F), b(kEdge * kEdge, 1.0F), c(kEdge * kEdge);
+  GemmCall call;
+  call.m = call.n = call.k = call.lda = call.ldb = call.ldc = kEdge;
+  call.alpha = 1;
+  call.a = a.data();
+  call.b = b.data();
+  call.c = c.data();
+  seconds = std::numeric_limits<double>::max();
+  for (int i = 0; i < kRepeats; ++i) {
+    Job* job = take_job(call, Precision::fp32);
+    if (job == nullptr) return Status(StatusCode::unavailable, "no job");
+    const std::int64_t begin = observe::now_ns();
+    const Status status = engine_.run(*job, device_);
+    seconds = std::min(seconds, 1e-9 * static_cast<double>(observe::now_ns() - begin));
+    let_go(*job);
+    GEMMHOIST_RETURN_IF_FAILED(status);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status measure(Engine& engine, device::Device& device, MachineProfile& profile) noexcept {
+  try {
+    Meter meter(engine, device);
+    MachineProfile measured = profile;
+    GEMMHOIST_RETURN_IF_FAILED(meter.kernel(measured.kernel_flops_per_s));
+    DeviceArena::Sizes sizes{};
+    sizes[DeviceArena::results] = std::min(kLargeCopy, engine.pinned_bytes());
+    GEMMHOIST_RETURN_IF_FAILED(engine.arena().reserve(device, sizes, std::numeric_limits<std::int64_t>::max()));
+    GEMMHOIST_RETURN_IF_FAILED(meter.link(Stream::h2d, measured.h2d));
+    GEMMHOIST_RETURN_IF_FAILED(meter.link(Stream::d2h, measured.d2h));
+    measured.host_copy_bytes_per_s = meter.host_copy_bytes_per_s();
+    measured.sm_count = device.properties().sm_count;
+    measured.host_threads = engine.pool().size() + 1;
+    double small_s = 0;
+    GEMMHOIST_RETURN_IF_FAILED(meter.small_call(small_s));
+    measured.call_fixed_s =
+        std::max(small_s - measured.h2d.latency_s - measured.d2h.latency_s, 0.0) + kHandOverSeconds;
+    measured.measured = true;
+    profile = measured;
+    return {};
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::out_of_memory, "host memory");
+  } catch (...) {
+    return Status(StatusCode::device_error, "exception");
+  }
+}
+
+}  // namespace gemmhoist::pipeline
