@@ -1,17 +1,28 @@
 #!/usr/bin/env python3
-"""Prints the programs that the tests of one suite run, as ninja targets.
+"""Prints what ninja must build before the tests of one suite can run.
 
-usage: meson introspect BUILD --tests | test_targets.py BUILD SUITE
+usage: test_targets.py BUILD SUITE
 """
 import json
 import os
 import sys
+from pathlib import Path
 
-build, suite = sys.argv[1:3]
-targets = set()
-for test in json.load(sys.stdin):
-    if any(name.split(":")[-1] == suite for name in test["suite"]):
-        for path in test["cmd"]:
-            if path.startswith(build + os.sep):
-                targets.add(os.path.relpath(path, build))
-print(" ".join(sorted(targets)))
+
+def tests_of(build):
+    return json.loads((Path(build) / "meson-info" / "intro-tests.json").read_text())
+
+
+def targets_of(build, tests):
+    """Ninja targets of these tests: their programs, and what else they say they depend on."""
+    wanted = {dependency for test in tests for dependency in test.get("depends", [])}
+    files = {word for test in tests for word in test["cmd"] if word.startswith(str(build) + os.sep)}
+    for target in json.loads((Path(build) / "meson-info" / "intro-targets.json").read_text()):
+        if target["id"] in wanted:
+            files.update(target["filename"])
+    return sorted(os.path.relpath(file, build) for file in files)
+
+
+if __name__ == "__main__":
+    folder, suite = os.path.abspath(sys.argv[1]), sys.argv[2]
+    print(" ".join(targets_of(folder, [test for test in tests_of(folder) if suite in {name.split(":")[-1] for name in test["suite"]}])))

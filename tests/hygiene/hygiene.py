@@ -52,7 +52,8 @@ def self_contained(compiler, root, header):
     standard = "-std=c11" if language == "c" else "-std=c++20"
     run = subprocess.run(
         compiler + ["-x", language, standard, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused",
-                    f"-I{root}", f"-I{root}/src", f"-I{root}/include", *cuda_includes(), "-"],
+                    f"-I{root}", f"-I{root}/src", f"-I{root}/include",
+                    f"-I{root}/tests", f"-I{root}/tests/support", *cuda_includes(), "-"],
         input=f'#include "{name}"\n#include "{name}"\n', text=True, capture_output=True)
     return "" if run.returncode == 0 else run.stderr
 

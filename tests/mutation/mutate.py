@@ -8,7 +8,6 @@ tests are linked again and run. A mutant that does not apply, does not compile, 
 failure; so is a test that fails without any mutant.
 """
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -16,10 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "hygiene"))
+here = Path(__file__).resolve()
+sys.path[:0] = [str(here.parent.parent / "hygiene"), str(here.parents[2] / "scripts")]
 from hygiene import tracked_files  # noqa: E402
 from mutants import MUTANTS  # noqa: E402
 from tap import Tap  # noqa: E402
+from test_targets import targets_of, tests_of  # noqa: E402
 
 BUILD_TIMEOUT_S = 240
 TEST_TIMEOUT_S = 60  # a mutant may well hang: that is caught, too
@@ -38,8 +39,7 @@ class Copy:
         # Meson is asked for test names and targets only; the mutation suite itself is not run from here.
         self._run(meson + ["setup", str(self.build), str(self.source), "-Dcuda=disabled", "-Dtools=false",
                            "-Dwerror=false", "-Dbuildtype=plain", "-Dcpp_args=-O1", "-Dc_args=-O1"], BUILD_TIMEOUT_S)
-        listing = self._run(meson + ["introspect", "--tests", str(self.build)], BUILD_TIMEOUT_S)
-        self.tests = {test["name"]: test for test in json.loads(listing)}
+        self.tests = {test["name"]: test for test in tests_of(self.build)}
 
     @staticmethod
     def _run(command, timeout, env=None, cwd=None):
@@ -50,23 +50,10 @@ class Copy:
             raise RuntimeError(text[-3000:])
         return text
 
-    def targets(self, names):
-        """What ninja must build before these tests run: their programs and what they depend on."""
-        files = set()
-        for name in names:
-            test = self.tests[name]
-            files.update(os.path.relpath(word, self.build) for word in test["cmd"] if word.startswith(str(self.build)))
-        wanted = {dependency for name in names for dependency in self.tests[name].get("depends", [])}
-        if wanted:
-            for target in json.loads((self.build / "meson-info" / "intro-targets.json").read_text()):
-                if target["id"] in wanted:
-                    files.update(os.path.relpath(path, self.build) for path in target["filename"])
-        return sorted(files)
-
     def compile(self, names):
         """Empty on success, else the compiler's words."""
         try:
-            self._run(["ninja", "-C", str(self.build), *self.targets(names)], BUILD_TIMEOUT_S)
+            self._run(["ninja", "-C", str(self.build), *targets_of(self.build, [self.tests[name] for name in names])], BUILD_TIMEOUT_S)
             return ""
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             return str(error) or "timed out"
