@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -32,13 +33,28 @@ struct Fiber {
   ucontext_t context;
   std::unique_ptr<char[]> stack;
   bool done = false;
-  std::uint64_t barriers = 0;
+  std::uint64_t barriers = 0, warp_barriers = 0;
   std::vector<Copy> open;                // copies not yet in a group
   std::deque<std::vector<Copy>> groups;  // oldest first
 };
 
+struct BulkCopy {
+  void* shared;
+  const void* global;
+  std::size_t bytes;
+};
+
+struct MbarrierState {
+  int arrivals = 0, left = 0;
+  std::int64_t bytes = 0;  // announced less landed
+  int parity = 0;          // of the phase that runs
+  std::vector<BulkCopy> under_way;
+};
+
 struct Block {
   Machine machine;
+  std::map<std::uint64_t*, MbarrierState> mbarriers;
+  std::uint64_t progress = 0;  // of anything that somebody may wait for
   ucontext_t scheduler;
   std::vector<Fiber> fibers;
   Fiber* current = nullptr;
@@ -57,6 +73,7 @@ void fiber_main() {
 void prepare(Fiber& fiber) {
   fiber.done = false;
   fiber.barriers = 0;
+  fiber.warp_barriers = 0;
   fiber.open.clear();
   fiber.groups.clear();
   getcontext(&fiber.context);
@@ -82,13 +99,19 @@ bool poisoned_from(const float4* memory, std::size_t bytes) {
                      [](float value) { return std::isnan(value); });
 }
 
-// Every thread in turn runs until it meets the barrier or ends; then all go on. True when all met alike.
+// Back to the scheduler, until this thread's turn comes again.
+void yield() {
+  swapcontext(&running->current->context, &running->scheduler);
+}
+
+// Every thread in turn runs until it has to wait or ends. False when none can go on.
 bool run_block(Block& block) {
   std::vector<std::size_t> order(block.fibers.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     order[i] = block.machine.order == ThreadOrder::forwards ? i : order.size() - 1 - i;
   for (;;) {
     bool any_left = false;
+    const std::uint64_t before = block.progress;
     for (const std::size_t index : order) {
       Fiber& fiber = block.fibers[index];
       if (fiber.done) continue;
@@ -96,27 +119,60 @@ bool run_block(Block& block) {
       threadIdx = {static_cast<unsigned>(index), 0, 0};
       swapcontext(&block.scheduler, &fiber.context);
       any_left = any_left || !fiber.done;
+      block.progress += fiber.done;
     }
-    // A thread that left early need not come; all that are still there must stand at the same barrier.
-    std::uint64_t barriers = 0;
-    for (const Fiber& fiber : block.fibers)
-      if (!fiber.done) barriers = std::max(barriers, fiber.barriers);
-    for (const Fiber& fiber : block.fibers)
-      if (!fiber.done && fiber.barriers != barriers) return false;
     if (!any_left) return true;
+    if (block.progress == before) return false;
   }
+}
+
+// Counts this thread in at a barrier of `threads` neighbours and waits for the others; one that has left need
+// not come.
+void meet(std::uint64_t Fiber::*barriers, std::size_t threads) {
+  Block& block = *running;
+  const std::size_t first = threadIdx.x / threads * threads;
+  const std::size_t last = std::min(first + threads, block.fibers.size());
+  const std::uint64_t mine = ++(block.current->*barriers);
+  ++block.progress;
+  const auto all_here = [&] {
+    return std::all_of(block.fibers.begin() + static_cast<std::ptrdiff_t>(first),
+                       block.fibers.begin() + static_cast<std::ptrdiff_t>(last),
+                       [&](const Fiber& fiber) { return fiber.done || fiber.*barriers >= mine; });
+  };
+  do yield();
+  while (!all_here());
+}
+
+void land(MbarrierState& state) {
+  for (const BulkCopy& copy : state.under_way) {
+    std::memcpy(copy.shared, copy.global, copy.bytes);
+    state.bytes -= static_cast<std::int64_t>(copy.bytes);
+  }
+  running->progress += !state.under_way.empty();
+  state.under_way.clear();
+}
+
+void end_phase_if_complete(MbarrierState& state) {
+  if (state.left != 0 || state.bytes != 0) return;
+  state.parity ^= 1;
+  state.left = state.arrivals;
+  ++running->progress;
 }
 
 }  // namespace
 
 bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::size_t shared_bytes,
               const std::function<void()>& kernel) {
-  Block block{.machine = machine, .scheduler = {}, .fibers = std::vector<Fiber>(threads), .kernel = &kernel};
+  Block block;
+  block.machine = machine;
+  block.fibers = std::vector<Fiber>(threads);
+  block.kernel = &kernel;
   for (Fiber& fiber : block.fibers) fiber.stack = std::make_unique<char[]>(kStackBytes);
   running = &block;
   bool ok = true;
   for (unsigned b = 0; ok && b < blocks; ++b) {
     blockIdx = {b, 0, 0};
+    block.mbarriers.clear();
     poison(::shared_memory);
     poison(gemmhoist::kernels::shared_memory);
     for (Fiber& fiber : block.fibers) {
@@ -154,10 +210,47 @@ void wait_for_copies(int youngest_left) {
   }
 }
 
+void mbarrier_init(std::uint64_t* barrier, int arrivals) {
+  running->mbarriers[barrier] = {.arrivals = arrivals, .left = arrivals, .under_way = {}};
+}
+
+void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes) {
+  MbarrierState& state = running->mbarriers.at(barrier);
+  if (state.left == 0) std::abort();  // more arrivals than the phase has
+  state.bytes += expected_bytes;
+  --state.left;
+  ++running->progress;
+  end_phase_if_complete(state);
+}
+
+void mbarrier_wait(std::uint64_t* barrier, int parity) {
+  MbarrierState& state = running->mbarriers.at(barrier);
+  while (state.parity == parity) {
+    yield();
+    if (state.parity != parity) break;
+    land(state);
+    end_phase_if_complete(state);
+  }
+}
+
+void bulk_copy(void* shared, const void* global, int bytes, std::uint64_t* barrier) {
+  if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0 ||
+      reinterpret_cast<std::uintptr_t>(global) % 16 != 0 || bytes % 16 != 0)
+    std::abort();
+  MbarrierState& state = running->mbarriers.at(barrier);
+  state.under_way.push_back({shared, global, static_cast<std::size_t>(bytes)});
+  if (running->machine.copies == CopiesLand::at_once) {
+    land(state);
+    end_phase_if_complete(state);
+  }
+}
+
 }  // namespace cuda_on_cpu
 
 void __syncthreads() {
-  using cuda_on_cpu::running;
-  ++running->current->barriers;
-  swapcontext(&running->current->context, &running->scheduler);
+  cuda_on_cpu::meet(&cuda_on_cpu::Fiber::barriers, 1024);
+}
+
+void __syncwarp() {
+  cuda_on_cpu::meet(&cuda_on_cpu::Fiber::warp_barriers, 32);
 }

@@ -33,6 +33,7 @@ extern CudaIndex threadIdx, blockIdx;
 #define __launch_bounds__(...)
 
 void __syncthreads();
+void __syncwarp();
 
 namespace cuda_on_cpu {
 
@@ -46,7 +47,7 @@ struct Machine {
 
 inline constexpr std::size_t kSharedBytes = 227 * 1024;  // most that a block of sm_90 can have
 
-// False when the block wrote outside its dynamic shared memory, or its threads did not all meet its barriers.
+// False when the block wrote outside its dynamic shared memory, or its threads wait for what never comes.
 bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::size_t shared_bytes,
               const std::function<void()>& kernel);
 
@@ -54,5 +55,11 @@ bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::si
 void copy_16(void* shared, const void* global);
 void commit_copies();
 void wait_for_copies(int youngest_left);
+
+// Barriers in shared memory that count arrivals and bytes, and copies that complete on them.
+void mbarrier_init(std::uint64_t* barrier, int arrivals);
+void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes);
+void mbarrier_wait(std::uint64_t* barrier, int parity);
+void bulk_copy(void* shared, const void* global, int bytes, std::uint64_t* barrier);
 
 }  // namespace cuda_on_cpu
