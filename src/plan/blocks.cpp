@@ -159,6 +159,8 @@ Cutting whole_product(const PlanInput& input, const KernelSet& kernels) noexcept
   return cutting;
 }
 
+namespace {
+
 bool choose_blocks(const PlanInput& input, const KernelSet& kernels, const Staging& staging, Cutting& cutting,
                    double& seconds) noexcept {
   struct Buffers {
@@ -184,6 +186,24 @@ bool choose_blocks(const PlanInput& input, const KernelSet& kernels, const Stagi
     if (layout.c == 1 && seconds < std::numeric_limits<double>::max()) break;
   }
   return seconds < std::numeric_limits<double>::max();
+}
+
+}  // namespace
+
+bool choose_beyond_memory(const PlanInput& input, Staging& staging, KernelSet& kernels, Cutting& cutting,
+                          double& seconds) noexcept {
+  constexpr std::int64_t kSmallestChunk = 16 << 10;
+  while (true) {
+    for (const KernelChoice choice : {KernelChoice::all, KernelChoice::smallest}) {
+      if (!choose_kernels(input, choice, kernels)) continue;
+      if (choose_blocks(input, kernels, staging, cutting, seconds)) return true;
+    }
+    // The landing ring gives way before the plan does.
+    if (staging.landing_bytes == 0 || staging.chunk_bytes <= kSmallestChunk) return false;
+    staging.chunk_bytes /= 2;
+    staging.piece_bytes = std::min(staging.piece_bytes, staging.chunk_bytes);
+    staging.landing_bytes /= 2;
+  }
 }
 
 }  // namespace gemmhoist::plan

@@ -23,9 +23,10 @@ bool fits(const PlanInput& input, const KernelSet& kernels, const Staging& stagi
 // One block and one slice: everything on the device at once.
 Cutting whole_product(const PlanInput& input, const KernelSet& kernels) noexcept;
 
-// Blocks of C that stay while slices of k stream past them, for products beyond the device's memory. False
-// where not even the smallest fits. Closed form, no allocation: estimate_seconds uses it too.
-bool choose_blocks(const PlanInput& input, const KernelSet& kernels, const Staging& staging, Cutting& cutting,
-                   double& seconds) noexcept;
+// Blocks of C that stay while slices of k stream past them, for products beyond the device's memory; with
+// smaller tiles, and a smaller landing ring, where nothing else fits. False where not even the smallest does.
+// Closed form, no allocation: estimate_seconds uses it too.
+bool choose_beyond_memory(const PlanInput& input, Staging& staging, KernelSet& kernels, Cutting& cutting,
+                          double& seconds) noexcept;
 
 }  // namespace gemmhoist::plan

@@ -21,6 +21,19 @@ double kernel_seconds(const PlanInput& input, const KernelSet& kernels) noexcept
   return best;
 }
 
+// What comes after the last upload whatever overlaps before it: a launch, and its smallest tile's depth. Deep
+// products are cut into slices of k, the last of which is short.
+double last_launch_seconds(const PlanInput& input, const KernelSet& kernels) noexcept {
+  const bool deep = input.k >= 2 * std::min(input.m, input.n);
+  const std::int64_t depth = deep ? std::max<std::int64_t>(1, input.k / 16) : input.k;
+  double best = 1e300;
+  for (int i = 0; i < kernels.count; ++i) {
+    const KernelDescriptor& kernel = input.kernels[kernels.index[i]];
+    best = std::min(best, work_of(kernel, kernel.tile_m, kernel.tile_n, depth, *input.profile).seconds);
+  }
+  return kLaunchSeconds + best;
+}
+
 // When the link has passed the fraction u of the operands, the fraction f of C can be computed. Panels grow
 // evenly on both sides until the shorter one is all there; then the longer one streams.
 double overlapped(double in_s, double kernel_s, double shorter, double longer) noexcept {
@@ -47,7 +60,7 @@ double estimate_seconds(const PlanInput& input) noexcept {
   if (!fits(input, kernels, staging, whole_product(input, kernels))) {
     Cutting cutting;
     double seconds = 0;
-    if (!choose_blocks(input, kernels, staging, cutting, seconds)) return kNever;
+    if (!choose_beyond_memory(input, staging, kernels, cutting, seconds)) return kNever;
     return seconds + profile.call_fixed_s;
   }
   const double m = static_cast<double>(input.m), n = static_cast<double>(input.n);
@@ -63,8 +76,15 @@ double estimate_seconds(const PlanInput& input) noexcept {
       std::ceil(out_bytes / chunk) * profile.d2h.latency_s + out_bytes / profile.d2h.bytes_per_s, host_out_s);
   const double kernel_s = kernel_seconds(input, kernels);
   const double longer = std::max(m, n), shorter = std::min(m, n);
-  const double body = std::max({overlapped(in_s, kernel_s, shorter, longer),
-                                overlapped(in_s, out_s, shorter, longer), host_in_s + host_out_s});
+  // The ends of the pipeline: the first chunk's copy, and the last piece's way home.
+  const double first_copy_s = std::min(staged_bytes, chunk) / profile.host_copy_bytes_per_s;
+  const double last_bytes = std::min(out_bytes, std::max(chunk, out_bytes / 8));
+  const double last_s = profile.d2h.latency_s + last_bytes / profile.d2h.bytes_per_s +
+                        last_bytes * host_out_seconds_per_byte(input);
+  const double link_s = std::max(overlapped(in_s, out_s, shorter, longer), in_s + last_s);
+  const double arithmetic_s = std::max(overlapped(in_s, kernel_s, shorter, longer), kernel_s + last_s / 2);
+  const double tail_s = first_copy_s + last_launch_seconds(input, kernels);
+  const double body = std::max({link_s + tail_s, arithmetic_s + tail_s, host_in_s + host_out_s});
   return body + profile.call_fixed_s;
 }
 
