@@ -102,9 +102,10 @@ void Schedule::walk_slice(const Place& place) {
   std::int64_t rows = has_a ? place.block.rows.extent : 0;
   std::int64_t cols = has_b ? place.block.cols.extent : 0;
   std::size_t a = has_a ? a_panels_.size() : 0, b = has_b ? b_panels_.size() : 0;
-  // Streams count from the first one in every slice: the rectangles of all slices of a block are alike, so
-  // that each one's launches follow one another in one stream.
-  rectangle_ = 0;
+  // All slices of a block count their streams from the same one: their rectangles are alike, so that each
+  // one's launches follow one another in one stream. The next block counts from the next stream, so that its
+  // first tiles fill the SMs that this one's last wave leaves idle.
+  rectangle_ = place.index;
   overwritten_ = set.last_compute;
   set.last_compute.fill(-1);
   const bool b_first = b_panels_.size() == 1 && a_panels_.size() > 1;
