@@ -15,11 +15,13 @@ struct Faults {
   std::atomic<long> fail_at{0};  // 0: never
   std::atomic<int> code{0};
   std::atomic<bool> dead{false};  // from the failing call on, all answer `code`
+  std::atomic<bool> struck{false};
 
   void arm(long k, int with, bool stays_dead) {
     calls = 0;
     code = with;
     dead = stays_dead;
+    struck = false;
     fail_at = k;
   }
   void disarm() { arm(0, 0, false); }
@@ -39,12 +41,34 @@ template <auto Member>
 struct Wrapper;
 template <typename... Arguments, device::cuda::Result (*device::cuda::DriverTable::*Member)(Arguments...)>
 struct Wrapper<Member> {
+  static constexpr bool kIsPoll = [] {
+    if constexpr (std::is_same_v<decltype(Member), decltype(&device::cuda::DriverTable::event_query)>) {
+      return Member == &device::cuda::DriverTable::event_query;
+    } else if constexpr (std::is_same_v<decltype(Member),
+                                        decltype(&device::cuda::DriverTable::stream_query)>) {
+      return Member == &device::cuda::DriverTable::stream_query;
+    }
+    return false;
+  }();
+
   static device::cuda::Result call(Arguments... arguments) {
     Faults& f = faults();
+    const auto real = [&] { return (wrapped_table().*Member)(arguments...); };
+    // How often a poll finds its event pending is chance: only a poll that finds more counts as a call, so
+    // that k means the same call in every run.
+    device::cuda::Result answer = 0;
+    if constexpr (kIsPoll) {
+      if (f.struck && f.dead) return f.code;
+      answer = real();
+      if (answer == device::cuda::result::not_ready) return answer;
+    }
     const long number = f.calls.fetch_add(1) + 1;
     const long at = f.fail_at;
-    if (at != 0 && (number == at || (f.dead && number > at))) return f.code;
-    return (wrapped_table().*Member)(arguments...);
+    if (at != 0 && (number == at || (f.dead && number > at))) {
+      f.struck = true;
+      return f.code;
+    }
+    return kIsPoll ? answer : real();
   }
 };
 

@@ -1,0 +1,118 @@
+// Whole products through worker, pipeline and CUDA device, undisturbed and with every driver call failing in
+// turn.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "fault_table.hpp"
+#include "pipeline_harness.hpp"
+
+namespace gemmhoist::test {
+namespace {
+
+using device::cuda::Result;
+namespace result = device::cuda::result;
+using pipeline::Outcome;
+
+// Small chunks and little memory on the device: several of everything in a product of modest size.
+constexpr pipeline::EngineOptions kOptions{2, std::int64_t{8} << 20, std::int64_t{96} << 20};
+
+class PipelineOnCuda : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    driver = driver_under_test();
+    SKIP_WITHOUT_DRIVER(driver);
+    faults().disarm();
+    table = &fault_table(*driver.table);
+  }
+  void TearDown() override { faults().disarm(); }
+
+  std::unique_ptr<PipelineHarness> start() {
+    auto harness = std::make_unique<PipelineHarness>(driver, *table, kOptions);
+    EXPECT_TRUE(harness->status().ok()) << harness->status().what() << ' ' << harness->status().native();
+    return harness;
+  }
+
+  DriverUnderTest driver;
+  const device::cuda::DriverTable* table = nullptr;
+};
+
+TEST_F(PipelineOnCuda, EveryTransposeAndBetaIsRight) {
+  auto harness = start();
+  for (const Transpose trans_a : {Transpose::no, Transpose::yes}) {
+    for (const Transpose trans_b : {Transpose::no, Transpose::yes}) {
+      for (const float beta : {0.0f, 0.5f}) {
+        Product product(257, 193, 71, trans_a, trans_b, beta);
+        const auto answer = harness->multiply(product.fresh());
+        EXPECT_EQ(answer.outcome, Outcome::done) << answer.status.what() << ' ' << answer.status.native();
+        EXPECT_EQ(product.complaint(), "") << to_char(trans_a) << to_char(trans_b) << ' ' << beta;
+      }
+    }
+  }
+}
+
+// A failure that leaves the device good: that call is finished by the CPU, the next one is the GPU's again.
+TEST_F(PipelineOnCuda, EveryDriverCallFailsOnce) {
+  auto harness = start();
+  Product product(257, 193, 71, Transpose::no, Transpose::no, 0.5f);
+  ASSERT_EQ(harness->multiply(product.fresh()).outcome, Outcome::done);
+  for (const Result code : {result::out_of_memory, result::invalid_value}) {
+    long k = 1;
+    for (;; ++k) {
+      faults().arm(k, code, false);
+      const auto answer = harness->multiply(product.fresh());
+      const bool struck = faults().struck;
+      faults().disarm();
+      ASSERT_EQ(product.complaint(), "") << "call " << k << " answers " << code;
+      ASSERT_EQ(harness->multiply(product.fresh()).outcome, Outcome::done) << "after call " << k;
+      ASSERT_EQ(product.complaint(), "") << "after call " << k;
+      if (!struck) break;
+      EXPECT_TRUE(answer.outcome == Outcome::done || !answer.status.ok());
+    }
+    EXPECT_GT(k, 20) << "the sweep covered a whole product";
+    RecordProperty("driver_calls", static_cast<int>(k - 1));
+  }
+}
+
+// A failure that takes the device along, at once or with everything after it: all later calls are the CPU's,
+// and right.
+TEST_F(PipelineOnCuda, TheDeviceIsLostAtEveryDriverCall) {
+  Product product(257, 193, 71, Transpose::no, Transpose::no, 0.5f);
+  long k = 1;
+  for (bool struck = true; struck; ++k) {
+    auto harness = start();
+    if (!harness->status().ok()) FAIL();
+    faults().arm(k, k % 2 == 0 ? result::launch_failed : result::ecc_uncorrectable, true);
+    harness->multiply(product.fresh());
+    struck = faults().struck;
+    ASSERT_EQ(product.complaint(), "") << "lost at call " << k;
+    harness->multiply(product.fresh());
+    ASSERT_EQ(product.complaint(), "") << "after the loss at call " << k;
+    faults().disarm();  // closing may talk to the driver again
+  }
+  EXPECT_GT(k, 20);
+}
+
+// Opening and making the engine, likewise: no half-made device, no hang.
+TEST_F(PipelineOnCuda, StartingFailsAtEveryDriverCall) {
+  long k = 1;
+  int refused = 0;
+  for (bool struck = true; struck; ++k) {
+    faults().arm(k, result::out_of_memory, false);
+    PipelineHarness harness(driver, *table, kOptions);
+    struck = faults().struck;
+    faults().disarm();
+    if (!harness.status().ok()) {
+      ++refused;
+      EXPECT_EQ(harness.status().code(), StatusCode::out_of_memory) << k << ' ' << harness.status().what();
+      continue;
+    }
+    Product product(100, 50, 30, Transpose::no, Transpose::no, 0.5f);
+    harness.multiply(product.fresh());
+    ASSERT_EQ(product.complaint(), "") << k;
+  }
+  EXPECT_GT(refused, 10);
+}
+
+}  // namespace
+}  // namespace gemmhoist::test
