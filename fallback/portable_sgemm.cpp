@@ -2,7 +2,7 @@
 // the whole of k, so that alpha scales the sum; slices of A and B are copied to the stack, which makes one
 // inner loop serve all four transposes.
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <cstring>
 
 #include "fallback/fallback.hpp"
@@ -26,10 +26,31 @@ struct Accumulators {
   alignas(32) float c[kCols][kRows];
 };
 
+// A fused multiply-add without libm, whose loading would be most of what a preload costs a process that never
+// multiplies. The product of two floats is exact in double; the sum is rounded to odd there (its last bit
+// tells whether anything was lost), after which the rounding to float is the only one. Only processors
+// without FMA, and the store, come here.
+float fused(float x, float y, float z) noexcept {
+  const double product = static_cast<double>(x) * y;
+  const double addend = z;
+  double sum = product + addend;
+  const double virtual_addend = sum - product;
+  const double lost =
+      (product - (sum - virtual_addend)) + (addend - virtual_addend);  // exact (Knuth's two-sum)
+  std::uint64_t bits;
+  std::memcpy(&bits, &sum, sizeof bits);
+  const bool is_finite = (bits >> 52 & 0x7ff) != 0x7ff;
+  if (is_finite && lost != 0 && (bits & 1) == 0) {
+    bits = (lost > 0) == (sum > 0) ? bits + 1 : bits - 1;
+    std::memcpy(&sum, &bits, sizeof sum);
+  }
+  return static_cast<float>(sum);
+}
+
 void accumulate_plain(Accumulators& sums, const Slices& slices, int depth) noexcept {
   for (int l = 0; l < depth; ++l)
     for (int j = 0; j < kCols; ++j)
-      for (int i = 0; i < kRows; ++i) sums.c[j][i] = std::fmaf(slices.a[l][i], slices.b[l][j], sums.c[j][i]);
+      for (int i = 0; i < kRows; ++i) sums.c[j][i] = fused(slices.a[l][i], slices.b[l][j], sums.c[j][i]);
 }
 
 #if defined(__x86_64__)
@@ -88,7 +109,7 @@ void store(const Accumulators& sums, const GemmCall& c, std::int64_t i0, int row
     float* column = c.c + i0 + (j0 + j) * c.ldc;
     for (int i = 0; i < rows; ++i) {
       const float product = c.alpha * sums.c[j][i];
-      column[i] = c.beta == 0 ? product : std::fmaf(c.beta, column[i], product);
+      column[i] = c.beta == 0 ? product : fused(c.beta, column[i], product);
     }
   }
 }

@@ -103,6 +103,29 @@ TEST(PortableSgemm, AlphaScalesTheSum) {
   EXPECT_EQ(c, 0);
 }
 
+// The store computes alpha * sum + beta * C with one rounding: against the C library's own fused
+// multiply-add, over magnitudes from subnormal to overflow.
+TEST(PortableSgemm, StoreIsAFusedMultiplyAdd) {
+  std::mt19937 engine(3);
+  std::uniform_real_distribution<float> mantissa(-2, 2);
+  std::uniform_int_distribution<int> exponent(-149, 127);
+  const auto any = [&] { return std::ldexp(mantissa(engine), exponent(engine)); };
+  for (int i = 0; i < 300000; ++i) {
+    const float product = any(), one = 1;
+    const float beta = any();
+    // Every other time an addend that nearly cancels or ties.
+    const float old = i % 2 == 0 ? any() : static_cast<float>(-double{product} / beta);
+    float c = old;
+    portable_sgemm({Transpose::no, Transpose::no, 1, 1, 1, 1, &product, 1, &one, 1, beta, &c, 1});
+    const float expected = beta == 0 ? product : std::fmaf(beta, old, product);
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(c));
+    } else {
+      ASSERT_EQ(std::memcmp(&c, &expected, sizeof c), 0) << beta << " * " << old << " + " << product;
+    }
+  }
+}
+
 // 1 + j 2^-23 times 1: every bit of A comes back, subnormals too.
 TEST(PortableSgemm, KeepsBits) {
   float a[64];

@@ -1,0 +1,93 @@
+// What the library shows to the dynamic linker: names, needs, flags, and the jump at the end of each
+// spelling.
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "abi/process.hpp"
+
+namespace gemmhoist::test {
+namespace {
+
+const std::set<std::string> kServed = {
+    "cblas_sgemm",       "sgemm_",         "sgemm",
+    "cblas_sgemm64_",    "cblas_sgemm_64", "sgemm_64_",
+    "scipy_cblas_sgemm", "scipy_sgemm_",   "scipy_cblas_sgemm64_",
+    "scipy_sgemm_64_",
+};
+const std::set<std::string> kOwn = {
+    "gemmhoist_version",         "gemmhoist_stat",      "gemmhoist_stat_name",
+    "gemmhoist_set_thread_mode", "gemmhoist_gpu_state",
+};
+
+std::set<std::string> words_after(const std::string& text, const std::regex& pattern) {
+  std::set<std::string> words;
+  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {
+    words.insert((*match)[1]);
+  }
+  return words;
+}
+
+TEST(Exports, AreTheReviewedList) {
+  std::set<std::string> expected = kServed;
+  expected.insert(kOwn.begin(), kOwn.end());
+
+  std::ifstream map(std::getenv("GEMMHOIST_TEST_EXPORTS_MAP"));
+  ASSERT_TRUE(map);
+  std::stringstream text;
+  text << map.rdbuf();
+  const std::string all = text.str();
+  EXPECT_EQ(words_after(all.substr(all.find("global:")), std::regex(R"((\w+);)")), expected);
+
+  const Result nm = run({"nm", "-D", "--defined-only", library()});
+  if (nm.status == 127) GTEST_SKIP() << "nm is not installed here";
+  EXPECT_EQ(words_after(nm.out, std::regex(R"(\b[A-Z] (\w+)\b)")), expected);
+}
+
+TEST(Exports, NeedsLibcAlone) {
+  const Result readelf = run({"readelf", "-d", library()});
+  if (readelf.status == 127) GTEST_SKIP() << "readelf is not installed here";
+  for (const std::string& needed : words_after(readelf.out, std::regex(R"(\(NEEDED\).*\[([^\]]+)\])"))) {
+    // libm, libdl and libpthread are parts of the C library, wherever they stand.
+    EXPECT_TRUE(std::regex_match(needed, std::regex(R"((libc|libm|libdl|libpthread|ld-linux.*)\.so\.\d+)")))
+        << needed;
+  }
+  EXPECT_EQ(words_after(readelf.out, std::regex(R"(\(SONAME\).*\[([^\]]+)\])")),
+            std::set<std::string>{"libgemmhoist.so.0"});
+  EXPECT_EQ(readelf.out.find("STATIC_TLS"), std::string::npos);
+  EXPECT_NE(readelf.out.find("NODELETE"), std::string::npos);
+  EXPECT_EQ(readelf.out.find("TEXTREL"), std::string::npos);
+}
+
+// Every thread of every host pays for our thread-local storage out of its stack.
+TEST(Exports, ThreadLocalStorageIsAFewBytes) {
+  const Result readelf = run({"readelf", "-lW", library()});
+  if (readelf.status == 127) GTEST_SKIP() << "readelf is not installed here";
+  std::smatch tls;
+  const std::regex line(R"(TLS\s+0x\w+\s+0x\w+\s+0x\w+\s+0x\w+\s+0x(\w+))");
+  if (!std::regex_search(readelf.out, tls, line)) return;
+  EXPECT_LE(std::stoul(tls[1], nullptr, 16), 256u);
+}
+
+TEST(Exports, SpellingsEndInAJump) {
+  if (std::getenv("GEMMHOIST_TEST_INSTRUMENTED") != nullptr) GTEST_SKIP() << "sanitizers keep frames";
+  const Result objdump = run({"objdump", "-d", "--no-show-raw-insn", library()});
+  if (objdump.status == 127) GTEST_SKIP() << "objdump is not installed here";
+  const std::regex tail_jump(R"(\s(jmp\s+\*%r|br\s+x))");
+  for (const std::string& name : kServed) {
+    const auto begin = objdump.out.find("<" + name + ">:");
+    ASSERT_NE(begin, std::string::npos) << name;
+    const std::string body = objdump.out.substr(begin, objdump.out.find("\n\n", begin) - begin);
+    EXPECT_TRUE(std::regex_search(body, tail_jump)) << name;
+    EXPECT_EQ(body.find("call   *"), std::string::npos)
+        << name;  // never through a frame of the forwarder's own
+  }
+}
+
+}  // namespace
+}  // namespace gemmhoist::test
