@@ -140,7 +140,7 @@ TEST_P(KernelsOnCpu, NeedsNoLuckInTheOrderOfThreadsAndCopies) {
   const KernelDescriptor& kernel = descriptor(GetParam().name);
   const Shape shape{kernel.tile_m, kernel.tile_n, kernel.tile_k * (2 * kernel.stages + 2)};
   for (const auto copies : {CopiesLand::at_once, CopiesLand::when_waited_for})
-    for (const auto order : {ThreadOrder::forwards, ThreadOrder::backwards}) {
+    for (const auto order : {ThreadOrder::forwards, ThreadOrder::backwards, ThreadOrder::by_warp}) {
       check(GetParam(), shape, 1.0f, false, {copies, order});
       if (HasFatalFailure()) return;
     }

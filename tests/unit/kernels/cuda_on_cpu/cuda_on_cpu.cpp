@@ -104,24 +104,35 @@ void yield() {
   swapcontext(&running->current->context, &running->scheduler);
 }
 
-// Every thread in turn runs until it has to wait or ends. False when none can go on.
+// Gives each of these threads a turn: it runs until it has to wait or ends.
+void run_once(Block& block, std::size_t first, std::size_t last) {
+  for (std::size_t i = first; i < last; ++i) {
+    const bool backwards = block.machine.order == ThreadOrder::backwards;
+    const std::size_t index = backwards ? block.fibers.size() - 1 - i : i;
+    Fiber& fiber = block.fibers[index];
+    if (fiber.done) continue;
+    block.current = &fiber;
+    threadIdx = {static_cast<unsigned>(index), 0, 0};
+    swapcontext(&block.scheduler, &fiber.context);
+    block.progress += fiber.done;
+  }
+}
+
+// False when threads are left and none can go on.
 bool run_block(Block& block) {
-  std::vector<std::size_t> order(block.fibers.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    order[i] = block.machine.order == ThreadOrder::forwards ? i : order.size() - 1 - i;
+  const std::size_t threads = block.fibers.size();
+  const std::size_t together = block.machine.order == ThreadOrder::by_warp ? 32 : threads;
   for (;;) {
-    bool any_left = false;
     const std::uint64_t before = block.progress;
-    for (const std::size_t index : order) {
-      Fiber& fiber = block.fibers[index];
-      if (fiber.done) continue;
-      block.current = &fiber;
-      threadIdx = {static_cast<unsigned>(index), 0, 0};
-      swapcontext(&block.scheduler, &fiber.context);
-      any_left = any_left || !fiber.done;
-      block.progress += fiber.done;
+    for (std::size_t first = 0; first < threads; first += together) {
+      std::uint64_t before_turn;
+      do {
+        before_turn = block.progress;
+        run_once(block, first, std::min(first + together, threads));
+      } while (together < threads && block.progress != before_turn);
     }
-    if (!any_left) return true;
+    if (std::all_of(block.fibers.begin(), block.fibers.end(), [](const Fiber& fiber) { return fiber.done; }))
+      return true;
     if (block.progress == before) return false;
   }
 }

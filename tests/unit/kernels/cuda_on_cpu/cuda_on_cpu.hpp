@@ -5,7 +5,7 @@
 // What it can show: bounds (operands end at pages without access, shared memory is fenced), values, reads of
 // shared memory that nothing wrote (it starts as NaN), waits that come too late (copies land as late as the
 // rules allow) or stages reused too early (they land at once), and dependence on the order of threads between
-// barriers (forwards, backwards).
+// barriers.
 #pragma once
 
 #include <cmath>
@@ -38,7 +38,8 @@ void __syncwarp();
 namespace cuda_on_cpu {
 
 enum class CopiesLand { at_once, when_waited_for };
-enum class ThreadOrder { forwards, backwards };
+// by_warp: one warp runs as far ahead of the others as it can.
+enum class ThreadOrder { forwards, backwards, by_warp };
 
 struct Machine {
   CopiesLand copies = CopiesLand::when_waited_for;
