@@ -1,7 +1,12 @@
-"""Runs bench_e2e on tiny sizes and checks what it writes: every column, every peer, sane figures."""
+"""Runs bench_e2e on tiny sizes and checks what it writes: every column, every peer, sane figures.
+
+check_dry_run.py BENCH_E2E [--stand-in LIBRARY] [ARGUMENTS of bench_e2e]. With stand-ins for CUDA's libraries all peers
+must run, and a stand-in told to be wrong must be found out.
+"""
 
 import csv
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,6 +21,7 @@ PEERS = {
     "gemmhoist", "cuBLAS kernel", "cuBLAS", "cuBLAS pinned", "cuBLASXt", "cuBLASXt own pinning", "cuBLASXt pinned",
     "NVBLAS", "NVBLAS autopin", "OpenBLAS",
 }  # fmt: skip
+WRONG = {"cublas": 3, "xt": 3, "nvblas": 2}  # which stand-in product is wrong, and how many peers that makes wrong
 EXTRA = {"--shapes": "33x17x65:TN", "--beta": "0.5", "--order": "row"}
 
 
@@ -47,18 +53,39 @@ def check_row(row: dict[str, str]) -> None:
         assert 0 <= float(row["e2e_mad_s"]) <= float(row["e2e_iqr_s"]) + 1e-12, row
 
 
+def check_stand_ins(program: str, arguments: list[str], rows: list[dict[str, str]]) -> None:
+    on_gpu = [row for row in rows if row["peer"] not in ("gemmhoist", "OpenBLAS")]
+    assert on_gpu and all(row["status"] == "ok" for row in on_gpu), {(row["peer"], row["status"]) for row in on_gpu}
+    for row in on_gpu:
+        assert float(row["floor_s"]) <= float(row["staged_floor_s"]), row
+        if row["peer"].startswith("cuBLAS") and "Xt" not in row["peer"]:
+            assert float(row["kernel_median_s"]) > 0 and float(row["submit_median_s"]) > 0, row
+    for who, peers in WRONG.items():
+        environment = {**os.environ, "GEMMHOIST_STAND_IN_WRONG": who}
+        command = [program, "--dry", "--sizes", "64", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
+        assert done.returncode == 1, f"a wrong {who} is not noticed: status {done.returncode}\n{done.stdout}"
+        assert f"{peers} WRONG results" in done.stdout, done.stdout
+
+
 def main() -> None:
     program, *arguments = sys.argv[1:]
+    stand_in = ""
+    if arguments and arguments[0] == "--stand-in":
+        stand_in = arguments[1]
+        arguments = arguments[2:] + [word for peer in ("--cudart", "--cublas", "--nvblas") for word in (peer, stand_in)]
     rows, rates = run(program, arguments)
-    assert {(row["m"], row["peer"]) for row in rows} == {(m, peer) for m in ("64", "97") for peer in PEERS}, rows
+    assert {(row["m"], row["peer"]) for row in rows} == {(m, peer) for m in ("64", "97") for peer in PEERS}, "rows are missing"
     assert rates["host_copy_mixed_GBps"] > 0, rates
     more, _ = run(program, arguments + [word for pair in EXTRA.items() for word in pair])
-    assert any(row["order"] == "row" and row["trans"] == "TN" and row["beta"] == "0.5" for row in more), more
+    assert any(row["order"] == "row" and row["trans"] == "TN" and row["beta"] == "0.5" for row in more), "shapes or options are lost"
     for row in rows + more:
         check_row(row)
     ours = [row for row in rows if row["peer"] == "gemmhoist"]
     if "--library" in arguments:
-        assert all(row["status"] == "ok" for row in ours), ours
+        assert all(row["status"] == "ok" for row in ours), [row["status"] for row in ours]
+    if stand_in:
+        check_stand_ins(program, arguments, rows + more)
     served = sorted({row["peer"] for row in rows if row["status"] == "ok"})
     print(f"{len(rows) + len(more)} rows; timed here: {', '.join(served) or 'nobody'}")
 
