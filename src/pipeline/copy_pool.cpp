@@ -10,8 +10,8 @@ namespace {
 
 // A copy of lines and, when tracing, a span: little stack.
 constexpr std::size_t kStackBytes = 256 << 10;
-// Pieces follow each other within some 10 us while a job runs; a futex sleep and its wake cost about as much as
-// this spin.
+// Pieces follow each other within some 10 us while a job runs; a futex sleep and its wake cost about as much
+// as this spin.
 constexpr std::int64_t kSpinNs = 50'000;
 
 }  // namespace
@@ -22,8 +22,8 @@ int CopyPool::start(CopyQueue& queue, int threads) noexcept {
   while (threads_ < threads) {
     starts_[threads_] = {this, threads_};
     alive_.fetch_add(1);
-    if (!os::start_thread("gemmhoist-copy", kStackBytes, [](void* start) { body(start); },
-                          &starts_[threads_])) {
+    if (!os::start_thread(
+            "gemmhoist-copy", kStackBytes, [](void* start) { body(start); }, &starts_[threads_])) {
       alive_.fetch_sub(1);
       break;
     }

@@ -8,9 +8,9 @@
 
 namespace gemmhoist::pipeline {
 
-// Threads for a host of `usable_cpus` when nobody asks for a number: two CPUs are left, one for the worker and
-// one for the caller, who copies too. Twelve copying threads saturate the memory of the reference machine (58
-// GB/s in and out together; 8 threads reach 53 one way); more would only take the host's CPUs.
+// Threads for a host of `usable_cpus` when nobody asks for a number: two CPUs are left, one for the worker
+// and one for the caller, who copies too. Twelve copying threads saturate the memory of the reference machine
+// (58 GB/s in and out together; 8 threads reach 53 one way); more would only take the host's CPUs.
 constexpr int default_copy_threads(int usable_cpus) noexcept {
   constexpr int kMost = 12;
   const int spare = usable_cpus - 2;

@@ -19,8 +19,12 @@ constexpr std::uint64_t pack(std::uint32_t ticket, std::int64_t pieces) noexcept
 constexpr std::uint32_t ticket_of(std::uint64_t claim) noexcept {
   return static_cast<std::uint32_t>(claim >> 32);
 }
-constexpr std::uint32_t next_of(std::uint64_t claim) noexcept { return claim >> 16 & 0xffff; }
-constexpr std::uint32_t pieces_of(std::uint64_t claim) noexcept { return claim & 0xffff; }
+constexpr std::uint32_t next_of(std::uint64_t claim) noexcept {
+  return claim >> 16 & 0xffff;
+}
+constexpr std::uint32_t pieces_of(std::uint64_t claim) noexcept {
+  return claim & 0xffff;
+}
 constexpr std::uint64_t kOnePiece = std::uint64_t{1} << 16;
 
 void fill(const CopyTask& task, const Part& piece) noexcept {
@@ -182,7 +186,9 @@ void CopyQueue::sleep(std::uint32_t ticket) noexcept {
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void CopyQueue::cancel_sleep() noexcept { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
+void CopyQueue::cancel_sleep() noexcept {
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
 
 void CopyQueue::wake_all() noexcept {
   wake_word_.fetch_add(1, std::memory_order_seq_cst);

@@ -1,13 +1,13 @@
 // Copy queue: the work of the copy threads and of the waiting caller, memory to memory, never the device.
 //
-// The worker publishes tasks in the order in which it wants them done; each is a rectangle cut into pieces that
-// threads claim one by one. The ring holds the tasks themselves: a claim is one compare-and-swap, and a task's
-// place is used again only when all of its pieces are done.
+// The worker publishes tasks in the order in which it wants them done; each is a rectangle cut into pieces
+// that threads claim one by one. The ring holds the tasks themselves: a claim is one compare-and-swap, and a
+// task's place is used again only when all of its pieces are done.
 //
 // Taking a call back. A thread that has claimed a piece enters its job (Entry) before it touches the caller's
-// memory, and then looks whether the job was cancelled. Who cancels sets the flag, and then waits until nobody
-// is inside. Both orders are sequentially consistent, so one of the two sees the other. A piece of a cancelled
-// job is done as soon as it is claimed: it moves nothing.
+// memory, and then looks whether the job was cancelled. Who cancels sets the flag, and then waits until
+// nobody is inside. Both orders are sequentially consistent, so one of the two sees the other. A piece of a
+// cancelled job is done as soon as it is claimed: it moves nothing.
 #pragma once
 
 #include <atomic>

@@ -28,8 +28,8 @@ inline Part part(const Grid& grid, std::int64_t index) noexcept {
   return {x, y, std::min(grid.part_width, grid.width - x), std::min(grid.part_height, grid.height - y)};
 }
 
-// Parts of equal size rather than full ones and a remainder: the last part of a panel is waited for. Never more
-// than `limit`; multiples of `step` where that leaves more than nothing.
+// Parts of equal size rather than full ones and a remainder: the last part of a panel is waited for. Never
+// more than `limit`; multiples of `step` where that leaves more than nothing.
 inline std::int64_t even_share(std::int64_t extent, std::int64_t limit, std::int64_t step) noexcept {
   if (extent <= limit) return extent;
   const std::int64_t share = round_up(divide_up(extent, divide_up(extent, limit)), step);

@@ -18,9 +18,9 @@ namespace {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kLeastPinned = 1 << 20;
 
-// After a failure the streams must come to rest before slots and panels are used again. What was queued is a few
-// chunks and kernels: milliseconds, or a device that hangs. When a caller waits for its failed call the shorter
-// patience serves it.
+// After a failure the streams must come to rest before slots and panels are used again. What was queued is a
+// few chunks and kernels: milliseconds, or a device that hangs. When a caller waits for its failed call the
+// shorter patience serves it.
 constexpr std::int64_t kDrainNs = 2'000 * kMillisecond;
 constexpr std::int64_t kUrgentDrainNs = 500 * kMillisecond;
 constexpr int kDrainAttempts = 3;  // one of its own calls may fail too
@@ -44,7 +44,9 @@ DeviceArena::Sizes arena_sizes(const plan::PlanInput& input, const plan::Plan& p
   return DeviceArena::sizes(plan, landing ? landing_slots(plan) * plan.chunk_bytes : 0);
 }
 
-bool out_of_memory(const Status& status) noexcept { return status.code() == StatusCode::out_of_memory; }
+bool out_of_memory(const Status& status) noexcept {
+  return status.code() == StatusCode::out_of_memory;
+}
 
 }  // namespace
 
@@ -57,11 +59,12 @@ Status Engine::open(device::Device& device) noexcept {
   return refresh_budget(device);
 }
 
-// Page-locked once, here: locking costs 21 ms for 256 MiB of ready pages and four times that where the driver must
-// make them. A system that grants less gets by with less.
+// Page-locked once, here: locking costs 21 ms for 256 MiB of ready pages and four times that where the driver
+// must make them. A system that grants less gets by with less.
 Status Engine::open_pinned(device::Device& device) noexcept {
   Status status(StatusCode::out_of_memory, "pinned arena");
-  for (std::int64_t bytes = std::max(options_.pinned_bytes, kLeastPinned); bytes >= kLeastPinned; bytes /= 2) {
+  for (std::int64_t bytes = std::max(options_.pinned_bytes, kLeastPinned); bytes >= kLeastPinned;
+       bytes /= 2) {
     pinned_ = static_cast<float*>(os::map_arena(static_cast<std::size_t>(bytes)));
     if (pinned_ == nullptr) continue;
     pinned_bytes_ = bytes;
@@ -87,9 +90,11 @@ void Engine::close(device::Device* device) noexcept {
   pool_.stop();
   if (device != nullptr && !lost_) {
     (void)arena_.release_all(*device);
-    if (pinned_registered_ && !device->unpin(pinned_).ok()) return;  // still the driver's: it must stay mapped
+    if (pinned_registered_ && !device->unpin(pinned_).ok())
+      return;  // still the driver's: it must stay mapped
   }
-  if (pinned_ != nullptr && !(lost_ && pinned_registered_)) os::unmap(pinned_, static_cast<std::size_t>(pinned_bytes_));
+  if (pinned_ != nullptr && !(lost_ && pinned_registered_))
+    os::unmap(pinned_, static_cast<std::size_t>(pinned_bytes_));
 }
 
 void Engine::set_profile(const MachineProfile& profile) noexcept {
@@ -154,9 +159,9 @@ Status Engine::classify(const Job& job, device::Device& device, bool& a_pinned, 
   const auto look = [&](const float* data, std::int64_t ld, bool plain, std::int64_t span, bool& pinned) {
     // Columns of the stored operand: `width` contiguous elements, `columns` of them.
     const std::int64_t width = plain ? span : call.k, columns = plain ? call.k : span;
-    const device::HostMemory kind = device.classify(
-        data, static_cast<std::size_t>(width) * sizeof(float), static_cast<std::size_t>(ld) * sizeof(float),
-        static_cast<std::size_t>(columns));
+    const device::HostMemory kind =
+        device.classify(data, static_cast<std::size_t>(width) * sizeof(float),
+                        static_cast<std::size_t>(ld) * sizeof(float), static_cast<std::size_t>(columns));
     pinned = kind == device::HostMemory::pinned;
     return kind != device::HostMemory::device;
   };
@@ -164,9 +169,9 @@ Status Engine::classify(const Job& job, device::Device& device, bool& a_pinned, 
       !look(call.b, call.ldb, k_outer(call, plan::Operand::b), call.n, b_pinned)) {
     return Status(StatusCode::unsupported, "device-only operand");
   }
-  const device::HostMemory c = device.classify(
-      call.c, static_cast<std::size_t>(call.m) * sizeof(float),
-      static_cast<std::size_t>(call.ldc) * sizeof(float), static_cast<std::size_t>(call.n));
+  const device::HostMemory c =
+      device.classify(call.c, static_cast<std::size_t>(call.m) * sizeof(float),
+                      static_cast<std::size_t>(call.ldc) * sizeof(float), static_cast<std::size_t>(call.n));
   return c == device::HostMemory::device ? Status(StatusCode::unsupported, "device-only result") : Status();
 }
 
@@ -189,12 +194,17 @@ Status Engine::execute(Job& job, device::Device& device) {
   Ledger* ledger = take_ledger();
   if (ledger == nullptr) return Status(StatusCode::out_of_memory, "ledger");
   const bool traced = observe::trace_enabled();
-  Context context{device,       queue_,
-                  job,          plan_,
-                  arena_,       pinned_,
+  Context context{device,
+                  queue_,
+                  job,
+                  plan_,
+                  arena_,
+                  pinned_,
                   pinned_ + plan_.h2d_slots * (plan_.chunk_bytes / static_cast<std::int64_t>(sizeof(float))),
-                  input.a_pinned, input.b_pinned,
-                  traced || observe::call_log_enabled(), traced};
+                  input.a_pinned,
+                  input.b_pinned,
+                  traced || observe::call_log_enabled(),
+                  traced};
   Execution execution(context, usable_cpus_, pool_.size() == 0);
   Status status;
   try {
@@ -231,7 +241,8 @@ Status Engine::plan_for(const plan::PlanInput& input) {
     case plan::PlanError::too_little_memory:
       return Status(StatusCode::out_of_memory, "plan");
   }
-  if (plan_.h2d_slots < 1 || plan_.d2h_slots < 1 || plan_.h2d_slots > kMostSlots || plan_.d2h_slots > kMostSlots ||
+  if (plan_.h2d_slots < 1 || plan_.d2h_slots < 1 || plan_.h2d_slots > kMostSlots ||
+      plan_.d2h_slots > kMostSlots ||
       (plan_.h2d_slots + plan_.d2h_slots) * plan_.chunk_bytes > pinned_bytes_) {
     return Status(StatusCode::unsupported, "plan does not fit the pinned arena");
   }
@@ -240,9 +251,9 @@ Status Engine::plan_for(const plan::PlanInput& input) {
   return {};
 }
 
-// A plan, and the device memory that it wants. Others may have taken memory since the last call: what is free is
-// asked again whenever the arena has to grow or the last answer was a poor one, and each refusal halves the next
-// request.
+// A plan, and the device memory that it wants. Others may have taken memory since the last call: what is free
+// is asked again whenever the arena has to grow or the last answer was a poor one, and each refusal halves
+// the next request.
 Status Engine::make_ready(const plan::PlanInput& wanted, device::Device& device) {
   constexpr int kAttempts = 4;
   plan::PlanInput input = wanted;
@@ -253,8 +264,7 @@ Status Engine::make_ready(const plan::PlanInput& wanted, device::Device& device)
     input.device_bytes = budget_;
     status = plan_for(input);
     const bool constrained = !status.ok() || plan_.blocks.size() > 1;
-    const bool fits =
-        status.ok() && arena_.holds(arena_sizes(input, plan_));
+    const bool fits = status.ok() && arena_.holds(arena_sizes(input, plan_));
     if (!fresh && (constrained || !fits)) {
       fresh = true;
       const std::int64_t before = budget_;
@@ -290,7 +300,9 @@ Status make_engine(device::Device& device, const EngineOptions& options, Engine*
   return status;
 }
 
-void set_profile(Engine& engine, const MachineProfile& profile) noexcept { engine.set_profile(profile); }
+void set_profile(Engine& engine, const MachineProfile& profile) noexcept {
+  engine.set_profile(profile);
+}
 
 void close_engine(Engine* engine, device::Device* device) noexcept {
   if (engine == nullptr) return;

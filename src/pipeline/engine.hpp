@@ -1,5 +1,5 @@
-// Engine: what a device's calls share, and the frame of one call: plan, memory, execution, aftermath. All on the
-// worker's thread but for the copy queue.
+// Engine: what a device's calls share, and the frame of one call: plan, memory, execution, aftermath. All on
+// the worker's thread but for the copy queue.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,13 @@ class Engine {
   // Copy threads end, memory goes back; without a device its memory went with it.
   void close(device::Device* device) noexcept;
 
-  // Serves a job. Whatever the answer, nobody touches the caller's memory afterwards, no copy task of the job is
-  // left in the queue, and the streams are idle, unless the answer is device_lost.
+  // Serves a job. Whatever the answer, nobody touches the caller's memory afterwards, no copy task of the job
+  // is left in the queue, and the streams are idle, unless the answer is device_lost.
   Status run(Job& job, device::Device& device) noexcept;
+
+  // Brings the streams to rest after a failure; device_lost, for good, where they do not come to rest in
+  // time.
+  Status drain(device::Device& device, bool urgent) noexcept;
 
   CopyQueue& queue() noexcept { return queue_; }
   CopyPool& pool() noexcept { return pool_; }
@@ -42,7 +46,6 @@ class Engine {
   Status refresh_budget(device::Device& device) noexcept;
   Status plan_for(const plan::PlanInput& input);
   void settle(Job& job) noexcept;
-  Status drain(device::Device& device, bool urgent) noexcept;
 
   const EngineOptions options_;
   MachineProfile profile_;

@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t kElement = sizeof(float);
 
 // What the worker does when nothing is ready. On a large host it polls, since an event that is found some
-// microseconds late idles the link; a small one needs its CPUs for the copies. Then it sleeps, woken by the copy
-// threads, or for as long as a transfer of some hundred KiB takes.
+// microseconds late idles the link; a small one needs its CPUs for the copies. Then it sleeps, woken by the
+// copy threads, or for as long as a transfer of some hundred KiB takes.
 constexpr int kFewCpus = 4;
 constexpr std::int64_t kPollNs = 200'000;
 constexpr std::int64_t kPollFewCpusNs = 3'000;
@@ -45,7 +45,8 @@ device::DevicePointer panel(const Context& context, const plan::Step& step, plan
   const plan::Block& block = plan.blocks[static_cast<std::size_t>(step.block)];
   const bool is_a = operand == plan::Operand::a;
   const std::int64_t origin = is_a ? block.rows.begin : block.cols.begin;
-  const std::int64_t element = span.begin - origin + (depth - step.depth.begin) * (is_a ? plan.lda : plan.ldb);
+  const std::int64_t element =
+      span.begin - origin + (depth - step.depth.begin) * (is_a ? plan.lda : plan.ldb);
   const std::int64_t buffer = step.buffer * (is_a ? plan.a_bytes : plan.b_bytes);
   return context.arena.at(is_a ? DeviceArena::panels_a : DeviceArena::panels_b) +
          static_cast<std::uint64_t>(buffer + element * kElement);
@@ -91,7 +92,8 @@ Status Execution::walk() noexcept {
   return {};
 }
 
-// Steps are issued in the plan's order; only a write-back's copies are left behind, since they wait for slots.
+// Steps are issued in the plan's order; only a write-back's copies are left behind, since they wait for
+// slots.
 Status Execution::issue_steps(bool& progressed) noexcept {
   while (next_step_ < context_.plan.steps.size()) {
     const plan::Step& step = context_.plan.steps[next_step_];
@@ -131,12 +133,15 @@ Status Execution::issue_compute(std::size_t index) noexcept {
         context_.device.wait(stream, Events::end(Events::kSteps, static_cast<std::size_t>(before))));
   }
   GemmKernelParams params{};
-  params.a = reinterpret_cast<const float*>(panel(context_, step, plan::Operand::a, step.rows, step.depth.begin));
-  params.b = reinterpret_cast<const float*>(panel(context_, step, plan::Operand::b, step.cols, step.depth.begin));
+  params.a =
+      reinterpret_cast<const float*>(panel(context_, step, plan::Operand::a, step.rows, step.depth.begin));
+  params.b =
+      reinterpret_cast<const float*>(panel(context_, step, plan::Operand::b, step.cols, step.depth.begin));
   const std::int64_t c_element =
       step.rows.begin - block.rows.begin + (step.cols.begin - block.cols.begin) * plan.ldc;
-  params.c = reinterpret_cast<float*>(context_.arena.at(DeviceArena::results) +
-                                      static_cast<std::uint64_t>(step.c_buffer * plan.c_bytes + c_element * kElement));
+  params.c = reinterpret_cast<float*>(
+      context_.arena.at(DeviceArena::results) +
+      static_cast<std::uint64_t>(step.c_buffer * plan.c_bytes + c_element * kElement));
   params.lda = plan.lda;
   params.ldb = plan.ldb;
   params.ldc = plan.ldc;
@@ -146,7 +151,8 @@ Status Execution::issue_compute(std::size_t index) noexcept {
   // alpha scales the sum over all of k: the last slice applies it to what the others left.
   params.alpha = step.last_slice ? context_.job.call.alpha : 1.0F;
   params.accumulate = step.accumulate ? 1 : 0;
-  if (context_.timed) GEMMHOIST_RETURN_IF_FAILED(context_.device.record(Events::begin(Events::kSteps, index), stream));
+  if (context_.timed)
+    GEMMHOIST_RETURN_IF_FAILED(context_.device.record(Events::begin(Events::kSteps, index), stream));
   GEMMHOIST_RETURN_IF_FAILED(context_.device.launch(stream, kernel, params));
   return context_.device.record(Events::end(Events::kSteps, index), stream);
 }
@@ -198,7 +204,8 @@ Status Execution::read_kernel_times() {
     device::Device& device = context_.device;
     GEMMHOIST_RETURN_IF_FAILED(
         device.elapsed_seconds(Events::kBase, Events::begin(Events::kSteps, i), interval.begin));
-    GEMMHOIST_RETURN_IF_FAILED(device.elapsed_seconds(Events::kBase, Events::end(Events::kSteps, i), interval.end));
+    GEMMHOIST_RETURN_IF_FAILED(
+        device.elapsed_seconds(Events::kBase, Events::end(Events::kSteps, i), interval.end));
     intervals.push_back(interval);
     if (context_.traced) {
       context_.add_span(Events::begin(Events::kSteps, i), Events::end(Events::kSteps, i), "compute stream",

@@ -41,12 +41,16 @@ struct Context {
   float* h2d_slots;  // pinned: plan.h2d_slots of plan.chunk_bytes each
   float* d2h_slots;
   bool a_pinned, b_pinned;
-  bool timed;   // events round every compute step
-  bool traced;  // and round every copy
+  bool timed;                // events round every compute step
+  bool traced;               // and round every copy
   std::int64_t base_ns = 0;  // host time at which Events::kBase was recorded
 
-  std::int64_t chunk_elements() const noexcept { return plan.chunk_bytes / static_cast<std::int64_t>(sizeof(float)); }
-  std::int64_t piece_elements() const noexcept { return plan.piece_bytes / static_cast<std::int64_t>(sizeof(float)); }
+  std::int64_t chunk_elements() const noexcept {
+    return plan.chunk_bytes / static_cast<std::int64_t>(sizeof(float));
+  }
+  std::int64_t piece_elements() const noexcept {
+    return plan.piece_bytes / static_cast<std::int64_t>(sizeof(float));
+  }
   // Publishes a task and wakes the caller for it.
   bool publish(const CopyTask& task, CopyQueue::Ticket& ticket) noexcept;
   // A span of a stream, from two events that were reached.
@@ -62,7 +66,9 @@ inline bool k_outer(const GemmCall& call, plan::Operand operand) noexcept {
 inline bool needs_landing(const GemmCall& call) noexcept {
   return !k_outer(call, plan::Operand::a) || !k_outer(call, plan::Operand::b);
 }
-inline std::int32_t landing_slots(const plan::Plan& plan) noexcept { return plan.h2d_slots; }
+inline std::int32_t landing_slots(const plan::Plan& plan) noexcept {
+  return plan.h2d_slots;
+}
 
 // A panel as a pointer into the arena.
 device::DevicePointer panel(const Context& context, const plan::Step& step, plan::Operand operand,
@@ -170,8 +176,8 @@ class Execution {
         usable_cpus_(usable_cpus),
         idle_helps_(idle_helps) {}
 
-  // Answers when C is complete, the job is cancelled, or the device refuses something. Tasks published before may
-  // still be in the queue, and operations on the streams. May throw std::bad_alloc.
+  // Answers when C is complete, the job is cancelled, or the device refuses something. Tasks published before
+  // may still be in the queue, and operations on the streams. May throw std::bad_alloc.
   Status run(Ledger& ledger);
 
   std::int64_t uploaded_bytes() const noexcept { return uploads_.bytes(); }

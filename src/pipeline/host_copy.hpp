@@ -10,8 +10,8 @@ void copy_lines(float* destination, std::int64_t destination_pitch, const float*
                 std::int64_t source_pitch, std::int64_t width, std::int64_t height) noexcept;
 
 // C := product + beta C. beta = 0 (either sign) never reads C; beta = 1 adds nothing but the product. In the
-// default floating-point environment, whatever the host's is: the calling thread may flush subnormals, trap or
-// round its own way.
+// default floating-point environment, whatever the host's is: the calling thread may flush subnormals, trap
+// or round its own way.
 void write_back_lines(float* c, std::int64_t ldc, const float* product, std::int64_t pitch,
                       std::int64_t width, std::int64_t height, float beta) noexcept;
 

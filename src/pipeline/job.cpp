@@ -1,6 +1,6 @@
 // Jobs come from a fixed pool in static storage: taking one needs no heap. References are kept outside the
-// object, so that a job is constructed afresh for each call, and its storage never goes away: a worker that comes
-// back from the driver hours late finds its job still there, and closed.
+// object, so that a job is constructed afresh for each call, and its storage never goes away: a worker that
+// comes back from the driver hours late finds its job still there, and closed.
 #include "pipeline/job.hpp"
 
 #include <sched.h>
@@ -55,7 +55,8 @@ void let_go(Job& job) noexcept {
   // The last one tidies up before the place is free again: hence not a plain decrement to zero.
   std::uint32_t references = storage.references.load(std::memory_order_acquire);
   while (references > 1) {
-    if (storage.references.compare_exchange_weak(references, references - 1, std::memory_order_acq_rel)) return;
+    if (storage.references.compare_exchange_weak(references, references - 1, std::memory_order_acq_rel))
+      return;
   }
   if (Ledger* ledger = job.ledger.load(std::memory_order_acquire)) give_back(*ledger);
   job.~Job();
@@ -85,7 +86,9 @@ void Job::run(device::Device& device) noexcept {
   finish(status);
 }
 
-void Job::abandon(Status why) noexcept { finish(why); }
+void Job::abandon(Status why) noexcept {
+  finish(why);
+}
 
 void Job::finish(Status status) noexcept {
   worker_status = status;
@@ -102,7 +105,8 @@ bool Job::help() noexcept {
   bool helped = false;
   caller_helps.store(true, std::memory_order_seq_cst);
   // Only while this very job runs: then all that is in the queue is its own, and no other call delays it.
-  if (phase.load(std::memory_order_seq_cst) == Phase::running) helped = engine->queue().work(CopyQueue::kCaller);
+  if (phase.load(std::memory_order_seq_cst) == Phase::running)
+    helped = engine->queue().work(CopyQueue::kCaller);
   caller_helps.store(false, std::memory_order_release);
   return helped;
 }

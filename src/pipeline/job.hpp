@@ -44,7 +44,7 @@ class Job final : public device::Task {
   // While set, the caller may be inside the engine's copy queue: the engine must not go away.
   std::atomic<bool> caller_helps{false};
 
-  bool help() noexcept;            // caller: copies a piece; false when there is none
+  bool help() noexcept;               // caller: copies a piece; false when there is none
   void sleep(std::int64_t) noexcept;  // caller: until nudged or finished, or the deadline
 
  private:

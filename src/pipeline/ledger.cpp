@@ -22,9 +22,9 @@ bool merge(Region& region, const Region& other) noexcept {
   return false;
 }
 
-// Regions in, fewer regions out. Two levels: tiles make a run (the columns of a strip), runs make a block (strips
-// one below the other). More would need a list, and a call on the CPU for each tile costs more than the few
-// rectangles that this misses.
+// Regions in, fewer regions out. Two levels: tiles make a run (the columns of a strip), runs make a block
+// (strips one below the other). More would need a list, and a call on the CPU for each tile costs more than
+// the few rectangles that this misses.
 class Merger {
  public:
   Merger(void (*visit)(const Region&, void*), void* context) noexcept : visit_(visit), context_(context) {}

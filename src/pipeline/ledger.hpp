@@ -1,9 +1,9 @@
 // Ledger: which tiles of C hold their result already. A tile is written whole, once, by one CPU thread, then
 // marked; a tile that is not marked is one whose C is still the caller's.
 //
-// A tile is what one copy task writes (one piece of a write-back chunk), not the chunk: a thread that has begun
-// a tile ends it, whatever happens meanwhile, so that no tile is ever left half-written when a call is taken
-// back. With beta != 0 a half-written tile could be neither finished nor repeated.
+// A tile is what one copy task writes (one piece of a write-back chunk), not the chunk: a thread that has
+// begun a tile ends it, whatever happens meanwhile, so that no tile is ever left half-written when a call is
+// taken back. With beta != 0 a half-written tile could be neither finished nor repeated.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,7 @@
 // Measuring what the cost model wants to know of this machine, in about 10 ms, while the GPU starts.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <new>
 #include <vector>
 
 #include "observe/trace.hpp"
@@ -38,7 +36,8 @@ class Meter {
  private:
   Status await(device::Event event) noexcept;
   Status copy_seconds(Stream stream, std::int64_t bytes, int repeats, double& least) noexcept;
-  Status launch_seconds(const KernelDescriptor& kernel, const GemmKernelParams& params, double& seconds) noexcept;
+  Status launch_seconds(const KernelDescriptor& kernel, const GemmKernelParams& params,
+                        double& seconds) noexcept;
 
   Engine& engine_;
   device::Device& device_;
@@ -82,7 +81,8 @@ Status Meter::link(Stream stream, LinkRate& rate) noexcept {
   std::int64_t large = std::min(kLargeCopy, engine_.pinned_bytes());
   double small_s = 0, large_s = 0;
   GEMMHOIST_RETURN_IF_FAILED(copy_seconds(stream, small, kSmallRepeats, small_s));
-  while (large > 4 * small && small_s / static_cast<double>(small) * static_cast<double>(large) > 8 * kBudgetSeconds) {
+  while (large > 4 * small &&
+         small_s / static_cast<double>(small) * static_cast<double>(large) > 8 * kBudgetSeconds) {
     large /= 2;
   }
   GEMMHOIST_RETURN_IF_FAILED(copy_seconds(stream, large, kLargeRepeats, large_s));
@@ -154,7 +154,8 @@ Status Meter::kernel(double& flops_per_s) noexcept {
   sizes[DeviceArena::panels_a] = params.lda * depth * kElement;
   sizes[DeviceArena::panels_b] = params.ldb * depth * kElement;
   sizes[DeviceArena::results] = params.ldc * params.n * kElement;
-  GEMMHOIST_RETURN_IF_FAILED(engine_.arena().reserve(device_, sizes, std::numeric_limits<std::int64_t>::max()));
+  GEMMHOIST_RETURN_IF_FAILED(
+      engine_.arena().reserve(device_, sizes, std::numeric_limits<std::int64_t>::max()));
   const auto zero = [&](DeviceArena::Kind kind) {
     const auto bytes = static_cast<std::size_t>(sizes[kind]);
     return device_.fill_zero(Stream::compute0, engine_.arena().at(kind), bytes, bytes, 1);
@@ -204,33 +205,42 @@ Status Meter::small_call(double& seconds) {
   return {};
 }
 
+Status measure_all(Engine& engine, device::Device& device, MachineProfile& measured) {
+  Meter meter(engine, device);
+  GEMMHOIST_RETURN_IF_FAILED(meter.kernel(measured.kernel_flops_per_s));
+  DeviceArena::Sizes sizes{};
+  sizes[DeviceArena::results] = std::min(kLargeCopy, engine.pinned_bytes());
+  GEMMHOIST_RETURN_IF_FAILED(engine.arena().reserve(device, sizes, std::numeric_limits<std::int64_t>::max()));
+  GEMMHOIST_RETURN_IF_FAILED(meter.link(Stream::h2d, measured.h2d));
+  GEMMHOIST_RETURN_IF_FAILED(meter.link(Stream::d2h, measured.d2h));
+  measured.host_copy_bytes_per_s = meter.host_copy_bytes_per_s();
+  measured.sm_count = device.properties().sm_count;
+  measured.host_threads = engine.pool().size() + 1;
+  double small_s = 0;
+  GEMMHOIST_RETURN_IF_FAILED(meter.small_call(small_s));
+  measured.call_fixed_s =
+      std::max(small_s - measured.h2d.latency_s - measured.d2h.latency_s, 0.0) + kHandOverSeconds;
+  measured.measured = true;
+  return {};
+}
+
 }  // namespace
 
 Status measure(Engine& engine, device::Device& device, MachineProfile& profile) noexcept {
+  MachineProfile measured = profile;
+  Status status;
   try {
-    Meter meter(engine, device);
-    MachineProfile measured = profile;
-    GEMMHOIST_RETURN_IF_FAILED(meter.kernel(measured.kernel_flops_per_s));
-    DeviceArena::Sizes sizes{};
-    sizes[DeviceArena::results] = std::min(kLargeCopy, engine.pinned_bytes());
-    GEMMHOIST_RETURN_IF_FAILED(engine.arena().reserve(device, sizes, std::numeric_limits<std::int64_t>::max()));
-    GEMMHOIST_RETURN_IF_FAILED(meter.link(Stream::h2d, measured.h2d));
-    GEMMHOIST_RETURN_IF_FAILED(meter.link(Stream::d2h, measured.d2h));
-    measured.host_copy_bytes_per_s = meter.host_copy_bytes_per_s();
-    measured.sm_count = device.properties().sm_count;
-    measured.host_threads = engine.pool().size() + 1;
-    double small_s = 0;
-    GEMMHOIST_RETURN_IF_FAILED(meter.small_call(small_s));
-    measured.call_fixed_s =
-        std::max(small_s - measured.h2d.latency_s - measured.d2h.latency_s, 0.0) + kHandOverSeconds;
-    measured.measured = true;
-    profile = measured;
-    return {};
-  } catch (const std::bad_alloc&) {
-    return Status(StatusCode::out_of_memory, "host memory");
+    status = measure_all(engine, device, measured);
   } catch (...) {
-    return Status(StatusCode::device_error, "exception");
+    status = Status(StatusCode::out_of_memory, "host memory");
   }
+  if (status.ok()) {
+    profile = measured;
+    return status;
+  }
+  // Calls may follow all the same: nothing of the measurement may still be under way then.
+  if (Status drained = engine.drain(device, true); !drained.ok()) return drained;
+  return status;
 }
 
 }  // namespace gemmhoist::pipeline

@@ -57,8 +57,8 @@ void for_each_region_left(const Job& job, void (*finish)(const Region&, void*), 
 
 void let_go(Job& job) noexcept;
 
-// The job as a task of a worker whose engine is `engine`, with the worker's own reference taken. Once a job. Where
-// submit() refuses the task, call its abandon(), which gives that reference back.
+// The job as a task of a worker whose engine is `engine`, with the worker's own reference taken. Once a job.
+// Where submit() refuses the task, call its abandon(), which gives that reference back.
 device::Task& as_task(Job& job, Engine& engine) noexcept;
 
 // --- the worker's side ---

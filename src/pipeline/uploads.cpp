@@ -47,7 +47,8 @@ void Uploads::prepare() {
   const auto kernels = context_.device.kernels();
   for (const plan::Step& step : plan.steps) {
     if (step.kind != plan::StepKind::compute) continue;
-    depth_padding_ = std::max<std::int64_t>(depth_padding_, kernels[static_cast<std::size_t>(step.kernel)].tile_k);
+    depth_padding_ =
+        std::max<std::int64_t>(depth_padding_, kernels[static_cast<std::size_t>(step.kernel)].tile_k);
   }
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     if (plan.steps[i].kind == plan::StepKind::upload) add_chunks(static_cast<std::int32_t>(i));
@@ -100,9 +101,9 @@ Status Uploads::slot_is_free(std::size_t slot, bool& free) noexcept {
   return {};
 }
 
-// Slots are taken in turn by chunks in turn. A chunk that needs no staging takes its turn too, without using the
-// slot's memory: that bounds how many copies from the caller's own memory are queued at any time, and so how long
-// they go on reading it after a call was taken back.
+// Slots are taken in turn by chunks in turn. A chunk that needs no staging takes its turn too, without using
+// the slot's memory: that bounds how many copies from the caller's own memory are queued at any time, and so
+// how long they go on reading it after a call was taken back.
 Status Uploads::publish(bool& progressed) noexcept {
   while (next_fill_ < chunks_.size()) {
     const std::size_t slot = next_fill_ % slots_.size();
@@ -149,9 +150,9 @@ Status Uploads::issue(std::int32_t index, bool& progressed, bool& done) noexcept
   return {};
 }
 
-// Who writes panels waits for those that still read their former content. A plan names these readers once, before
-// the first upload into the buffers, and counts on the order of uploads for the rest; where panels are written on
-// two streams, both wait.
+// Who writes panels waits for those that still read their former content. A plan names these readers once,
+// before the first upload into the buffers, and counts on the order of uploads for the rest; where panels are
+// written on two streams, both wait.
 Status Uploads::begin_step(const plan::Step& step) noexcept {
   for (const std::int32_t before : step.after) {
     const device::Event event = Events::end(Events::kSteps, static_cast<std::size_t>(before));
@@ -161,21 +162,22 @@ Status Uploads::begin_step(const plan::Step& step) noexcept {
   return zero_padding(step, k_outer(context_.job.call, step.operand) ? Stream::h2d : Stream::prepare);
 }
 
-// Rows of the panel from the slice's depth up to a whole k step are zero, in both operands: what a former call
-// left in this memory may be NaN, and NaN * 0 is NaN.
+// Rows of the panel from the slice's depth up to a whole k step are zero, in both operands: what a former
+// call left in this memory may be NaN, and NaN * 0 is NaN.
 Status Uploads::zero_padding(const plan::Step& step, Stream stream) noexcept {
   const bool is_a = step.operand == plan::Operand::a;
   const plan::Range& span = is_a ? step.rows : step.cols;
   const std::int64_t pitch = (is_a ? context_.plan.lda : context_.plan.ldb) * kElement;
-  const std::int64_t padded = std::min(round_up(step.depth.extent, depth_padding_), context_.plan.depth_padded);
+  const std::int64_t padded =
+      std::min(round_up(step.depth.extent, depth_padding_), context_.plan.depth_padded);
   if (padded <= step.depth.extent) return {};
   return context_.device.fill_zero(
       stream, panel(context_, step, step.operand, span, step.depth.end()), static_cast<std::size_t>(pitch),
       static_cast<std::size_t>(span.extent * kElement), static_cast<std::size_t>(padded - step.depth.extent));
 }
 
-// A compute waits for the last upload that it needs, and for no other: where some panels come through `prepare`,
-// the steps' events are all recorded there, so that each stands for all uploads before it.
+// A compute waits for the last upload that it needs, and for no other: where some panels come through
+// `prepare`, the steps' events are all recorded there, so that each stands for all uploads before it.
 Status Uploads::end_step(std::int32_t index) noexcept {
   const auto step = static_cast<std::size_t>(index);
   if (!any_landing_) return context_.device.record(Events::end(Events::kSteps, step), Stream::h2d);
@@ -195,8 +197,8 @@ Status Uploads::issue_chunk(Chunk& chunk) noexcept {
     const auto ring = static_cast<std::size_t>(landing_slots(context_.plan));
     const std::size_t place = landed_ % ring;
     if (landed_ >= ring) GEMMHOIST_RETURN_IF_FAILED(device.wait(Stream::h2d, Events::landing(place)));
-    const device::DevicePointer landed =
-        context_.arena.at(DeviceArena::landing) + place * static_cast<std::uint64_t>(context_.plan.chunk_bytes);
+    const device::DevicePointer landed = context_.arena.at(DeviceArena::landing) +
+                                         place * static_cast<std::uint64_t>(context_.plan.chunk_bytes);
     GEMMHOIST_RETURN_IF_FAILED(copy_to_device(chunk, slot, landed, chunk.width));
     GEMMHOIST_RETURN_IF_FAILED(device.wait(Stream::prepare, Events::end(Events::kH2d, slot)));
     TransposeKernelParams params{};

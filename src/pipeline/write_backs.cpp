@@ -1,8 +1,8 @@
 // Write-backs: C on the device -> pinned slot -> the caller's C, tile by tile.
 //
-// The device never writes the caller's C itself, not even where it is pinned and beta is zero: a copy that the
-// driver has accepted cannot be recalled, and one that ends after a deadline would overwrite what the CPU, or the
-// caller, has put there since.
+// The device never writes the caller's C itself, not even where it is pinned and beta is zero: a copy that
+// the driver has accepted cannot be recalled, and one that ends after a deadline would overwrite what the
+// CPU, or the caller, has put there since.
 #include <algorithm>
 
 #include "pipeline/execution.hpp"
@@ -14,7 +14,8 @@ using device::Stream;
 
 constexpr std::int64_t kElement = sizeof(float);
 
-// The last strip's chunks are a quarter: after the last of them arrives nothing is left to overlap its copy with.
+// The last strip's chunks are a quarter: after the last of them arrives nothing is left to overlap its copy
+// with.
 constexpr std::int64_t kLastChunkShare = 4;
 constexpr std::int64_t kLeastLastChunk = (256 << 10) / kElement;
 
@@ -131,7 +132,8 @@ Status WriteBacks::issue(std::vector<char>& issued, bool& progressed) noexcept {
             device.wait(Stream::d2h, Events::end(Events::kSteps, static_cast<std::size_t>(before))));
       }
     }
-    if (context_.traced) GEMMHOIST_RETURN_IF_FAILED(device.record(Events::begin(Events::kD2h, slot), Stream::d2h));
+    if (context_.traced)
+      GEMMHOIST_RETURN_IF_FAILED(device.record(Events::begin(Events::kD2h, slot), Stream::d2h));
     device::Copy2D copy;
     copy.host = context_.d2h_slots + static_cast<std::int64_t>(slot) * context_.chunk_elements();
     copy.host_pitch = static_cast<std::size_t>(chunk.width * kElement);

@@ -24,7 +24,9 @@ GuardedBuffer::~GuardedBuffer() {
   if (mapping_ != nullptr) munmap(mapping_, mapped_bytes_);
 }
 
-GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move(other); }
+GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept {
+  *this = std::move(other);
+}
 
 GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
   std::swap(mapping_, other.mapping_);

@@ -10,7 +10,8 @@
 namespace gemmhoist::test {
 namespace {
 
-constexpr std::uint32_t kPaddingBits = 0x7fa5a5a5;  // a signalling NaN: a copy through arithmetic would change it
+constexpr std::uint32_t kPaddingBits =
+    0x7fa5a5a5;  // a signalling NaN: a copy through arithmetic would change it
 
 float padding() {
   float value;
@@ -18,7 +19,9 @@ float padding() {
   return value;
 }
 
-bool same_bits(const float& x, const float& y) { return std::memcmp(&x, &y, sizeof(x)) == 0; }
+bool same_bits(const float& x, const float& y) {
+  return std::memcmp(&x, &y, sizeof(x)) == 0;
+}
 
 class Generator {
  public:
@@ -99,16 +102,16 @@ bool right(float got, double reference, double bound) {
 
 std::string to_string(const ProductShape& s) {
   std::ostringstream out;
-  out << s.m << 'x' << s.n << 'x' << s.k << ' ' << to_char(s.trans_a) << to_char(s.trans_b) << " pad " << s.pad_a << ','
-      << s.pad_b << ',' << s.pad_c << " alpha " << s.alpha << " beta " << s.beta;
+  out << s.m << 'x' << s.n << 'x' << s.k << ' ' << to_char(s.trans_a) << to_char(s.trans_b) << " pad "
+      << s.pad_a << ',' << s.pad_b << ',' << s.pad_c << " alpha " << s.alpha << " beta " << s.beta;
   return out.str();
 }
 
 Product::Product(const ProductShape& s, Values values, std::uint32_t seed) {
   const std::int64_t a_rows = s.trans_a == Transpose::no ? s.m : s.k, a_cols = s.m + s.k - a_rows;
   const std::int64_t b_rows = s.trans_b == Transpose::no ? s.k : s.n, b_cols = s.k + s.n - b_rows;
-  call_ = {s.trans_a, s.trans_b, s.m, s.n, s.k, s.alpha, nullptr, a_rows + s.pad_a, nullptr, b_rows + s.pad_b, s.beta,
-           nullptr, s.m + s.pad_c};
+  call_ = {s.trans_a, s.trans_b,        s.m,    s.n,     s.k,          s.alpha, nullptr, a_rows + s.pad_a,
+           nullptr,   b_rows + s.pad_b, s.beta, nullptr, s.m + s.pad_c};
   a_ = make_matrix(a_rows, a_cols, call_.lda);
   b_ = make_matrix(b_rows, b_cols, call_.ldb);
   c_ = make_matrix(s.m, s.n, call_.ldc);
@@ -126,9 +129,13 @@ Product::Product(const ProductShape& s, Values values, std::uint32_t seed) {
   remember_c();
 }
 
-void Product::remember_c() { c0_.assign(c_.data(), c_.data() + c_.size()); }
+void Product::remember_c() {
+  c0_.assign(c_.data(), c_.data() + c_.size());
+}
 
-void Product::restore_c() { std::memcpy(c_.data(), c0_.data(), c0_.size() * sizeof(float)); }
+void Product::restore_c() {
+  std::memcpy(c_.data(), c0_.data(), c0_.size() * sizeof(float));
+}
 
 std::string Product::check() const {
   const GemmCall& call = call_;

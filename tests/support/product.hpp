@@ -1,5 +1,5 @@
-// Product: a matrix product with everything round it that a test wants to see: operands at guard pages, C as it
-// was, and the check against fp64, element by element.
+// Product: a matrix product with everything round it that a test wants to see: operands at guard pages, C as
+// it was, and the check against fp64, element by element.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ class Product {
   void remember_c();
   // C as it was at the start: for another go.
   void restore_c();
-  // Empty when every element is within DESIGN's bound of the fp64 result (NaN and Inf where they belong) and no
-  // padding has changed; else what is wrong first.
+  // Empty when every element is within DESIGN's bound of the fp64 result (NaN and Inf where they belong) and
+  // no padding has changed; else what is wrong first.
   std::string check() const;
 
  private:
@@ -50,7 +50,8 @@ class Product {
   std::vector<float> c0_;
 };
 
-// The bound itself: |result - reference| <= this, overflow aside. `magnitude` is |alpha| sum |a||b| + |beta||c0|.
+// The bound itself: |result - reference| <= this, overflow aside. `magnitude` is |alpha| sum |a||b| +
+// |beta||c0|.
 double error_bound(std::int64_t k, double magnitude, double alpha, double beta);
 
 // Computes a region of a call on the CPU, as the fallback would: beta applied once.

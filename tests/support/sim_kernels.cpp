@@ -9,15 +9,15 @@ namespace {
 constexpr KernelDescriptor gemm(const char* name, int m, int n, int k, int blocks_per_sm) {
   return {name, KernelRole::gemm, Precision::fp32, 75, m, n, k, 2, 256, 0, blocks_per_sm};
 }
-constexpr KernelDescriptor kTranspose{"sim_transpose_64x64", KernelRole::transpose, Precision::fp32, 75, 64, 64, 1, 1, 256, 0, 2};
+constexpr KernelDescriptor kTranspose{
+    "sim_transpose_64x64", KernelRole::transpose, Precision::fp32, 75, 64, 64, 1, 1, 256, 0, 2};
 
 constexpr KernelDescriptor kSmall[] = {gemm("sgemm_sim_64x64x16", 64, 64, 16, 1),
                                        gemm("sgemm_sim_64x32x8", 64, 32, 8, 1),
                                        gemm("sgemm_sim_16x16x8", 16, 16, 8, 1), kTranspose};
-constexpr KernelDescriptor kReal[] = {gemm("sgemm_sim_128x256x32", 128, 256, 32, 1),
-                                      gemm("sgemm_sim_128x128x16", 128, 128, 16, 1),
-                                      gemm("sgemm_sim_64x64x16", 64, 64, 16, 1),
-                                      gemm("sgemm_sim_16x16x8", 16, 16, 8, 1), kTranspose};
+constexpr KernelDescriptor kReal[] = {
+    gemm("sgemm_sim_128x256x32", 128, 256, 32, 1), gemm("sgemm_sim_128x128x16", 128, 128, 16, 1),
+    gemm("sgemm_sim_64x64x16", 64, 64, 16, 1), gemm("sgemm_sim_16x16x8", 16, 16, 8, 1), kTranspose};
 
 // 16 rows by 4 columns of C in registers, whatever the compiler makes of the vectors.
 using Vector [[gnu::vector_size(16)]] = float;
@@ -42,7 +42,8 @@ void full_block(const GemmKernelParams& p, std::int64_t i, std::int64_t j) {
   }
 }
 
-void edge_block(const GemmKernelParams& p, std::int64_t i, std::int64_t j, std::int64_t rows, std::int64_t cols) {
+void edge_block(const GemmKernelParams& p, std::int64_t i, std::int64_t j, std::int64_t rows,
+                std::int64_t cols) {
   for (std::int64_t c = 0; c < cols; ++c) {
     for (std::int64_t r = 0; r < rows; ++r) {
       float sum = 0;
@@ -61,7 +62,9 @@ std::span<const KernelDescriptor> sim_kernels(TileSizes tiles) {
 }
 
 // One block an SM at a time, at the SM's whole rate: how blocks share an SM changes little of a makespan.
-int sim_slots(const SimulationSettings& settings) { return settings.sm_count; }
+int sim_slots(const SimulationSettings& settings) {
+  return settings.sm_count;
+}
 
 double sim_block_seconds(const SimulationSettings& settings, const KernelDescriptor& kernel, std::int64_t k) {
   const double flops = 2.0 * kernel.tile_m * kernel.tile_n * static_cast<double>(k);

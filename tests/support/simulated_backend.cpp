@@ -1,4 +1,5 @@
-// The simulated device as this build's backend: what carries it into the test-only library. Set by environment:
+// The simulated device as this build's backend: what carries it into the test-only library. Set by
+// environment:
 //   GEMMHOIST_SIM_MEMORY_MIB   device memory (512)
 //   GEMMHOIST_SIM_DEVICES      number of devices (1; 0: none can be opened)
 //   GEMMHOIST_SIM_REAL_TILES   1: tile sizes of the shipped kernels
@@ -49,15 +50,23 @@ test::Simulation& simulation() {
   return *instance;
 }
 
-void report_calls() { std::fprintf(stderr, "simulated device: %lld calls\n", static_cast<long long>(simulation().calls())); }
+void report_calls() {
+  std::fprintf(stderr, "simulated device: %lld calls\n", static_cast<long long>(simulation().calls()));
+}
 
-int device_count() { return static_cast<int>(setting("GEMMHOIST_SIM_DEVICES", 1)); }
+int device_count() {
+  return static_cast<int>(setting("GEMMHOIST_SIM_DEVICES", 1));
+}
 
 }  // namespace
 
-const char* backend_name() noexcept { return "simulated"; }
+const char* backend_name() noexcept {
+  return "simulated";
+}
 
-bool backend_plausible() noexcept { return device_count() > 0; }
+bool backend_plausible() noexcept {
+  return device_count() > 0;
+}
 
 int selected_devices(std::int32_t* ordinals, int capacity) noexcept {
   const int count = std::min(device_count(), capacity);

@@ -1,5 +1,6 @@
-// Simulated device: streams are queues on threads, copies are real, kernels are reference loops, device memory is
-// this machine's. It holds its user to every contract of device.hpp, and aborts where one is broken.
+// Simulated device: streams are queues on threads, copies are real, kernels are reference loops, device
+// memory is this machine's. It holds its user to every contract of device.hpp, and aborts where one is
+// broken.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -34,7 +35,9 @@ void demand(bool holds, const char* what) {
   std::abort();
 }
 
-std::byte* address(DevicePointer pointer) { return reinterpret_cast<std::byte*>(pointer); }
+std::byte* address(DevicePointer pointer) {
+  return reinterpret_cast<std::byte*>(pointer);
+}
 
 // Streams and events: one lock, one condition. Operations run outside the lock.
 class Streams {
@@ -65,19 +68,22 @@ class Streams {
   }
   void wait(Stream stream, Event event) {
     std::lock_guard lock(mutex_);
-    demand(event < events_.size() && events_[event].recorded > 0, "waits for an event that was never recorded");
+    demand(event < events_.size() && events_[event].recorded > 0,
+           "waits for an event that was never recorded");
     start(static_cast<int>(stream));
     queues_[static_cast<int>(stream)].push_back({{}, event, events_[event].recorded, Kind::wait});
     changed_.notify_all();
   }
   bool reached(Event event) {
     std::lock_guard lock(mutex_);
-    demand(event < events_.size() && events_[event].recorded > 0, "asks for an event that was never recorded");
+    demand(event < events_.size() && events_[event].recorded > 0,
+           "asks for an event that was never recorded");
     return events_[event].reached == events_[event].recorded;
   }
   std::int64_t time_ns(Event event) {
     std::lock_guard lock(mutex_);
-    demand(event < events_.size() && events_[event].recorded > 0 && events_[event].reached == events_[event].recorded,
+    demand(event < events_.size() && events_[event].recorded > 0 &&
+               events_[event].reached == events_[event].recorded,
            "asks for the time of an event that was not reached");
     return events_[event].time_ns;
   }
@@ -108,20 +114,21 @@ class Streams {
     int index;
   };
 
-  // A stream has a thread from its first use on: made like the library's own, so that it takes no signal of the
-  // program's and shows its name.
+  // A stream has a thread from its first use on: made like the library's own, so that it takes no signal of
+  // the program's and shows its name.
   void start(int index) {
     if (started_[index]) return;
     starts_[index] = {this, index};
     alive_.fetch_add(1);
-    demand(os::start_thread("sim-stream", std::size_t{256} << 10,
-                            [](void* start) {
-                              const auto& self = *static_cast<ThreadStart*>(start);
-                              Streams* streams = self.streams;
-                              streams->serve(self.index);
-                              streams->alive_.fetch_sub(1);
-                            },
-                            &starts_[index]),
+    demand(os::start_thread(
+               "sim-stream", std::size_t{256} << 10,
+               [](void* start) {
+                 const auto& self = *static_cast<ThreadStart*>(start);
+                 Streams* streams = self.streams;
+                 streams->serve(self.index);
+                 streams->alive_.fetch_sub(1);
+               },
+               &starts_[index]),
            "a thread could be had");
     started_[index] = true;
   }
@@ -180,7 +187,8 @@ class Streams {
 
 class SimulatedDevice final : public device::Device {
  public:
-  SimulatedDevice(Simulation& simulation, std::int32_t ordinal) : simulation_(simulation), streams_(simulation) {
+  SimulatedDevice(Simulation& simulation, std::int32_t ordinal)
+      : simulation_(simulation), streams_(simulation) {
     std::snprintf(properties_.name, sizeof(properties_.name), "simulated device %d", ordinal);
     properties_.ordinal = ordinal;
     properties_.arch = 90;
@@ -206,7 +214,8 @@ class SimulatedDevice final : public device::Device {
   Status allocate(std::size_t bytes, DevicePointer& pointer) noexcept override {
     GEMMHOIST_RETURN_IF_FAILED(simulation_.enter_call());
     demand(bytes > 0, "allocates nothing");
-    if (static_cast<std::int64_t>(bytes) > free_bytes()) return Status(StatusCode::out_of_memory, "simulated memory", 2);
+    if (static_cast<std::int64_t>(bytes) > free_bytes())
+      return Status(StatusCode::out_of_memory, "simulated memory", 2);
     const auto rounded = static_cast<std::size_t>(round_up(static_cast<std::int64_t>(bytes), kAlignment));
     void* memory = std::aligned_alloc(kAlignment, rounded);
     if (memory == nullptr) return Status(StatusCode::out_of_memory, "host memory of the simulation", 2);
@@ -223,7 +232,8 @@ class SimulatedDevice final : public device::Device {
     demand(found != allocations_.end(), "releases what was not allocated");
     // As a real driver does: freeing waits for what is queued.
     constexpr std::int64_t kPatienceNs = 5'000'000'000;
-    if (!streams_.drain(os::monotonic_ns() + kPatienceNs)) return Status(StatusCode::device_error, "release", 3);
+    if (!streams_.drain(os::monotonic_ns() + kPatienceNs))
+      return Status(StatusCode::device_error, "release", 3);
     used_ -= static_cast<std::int64_t>(found->second);
     std::free(address(pointer));
     allocations_.erase(found);
@@ -283,7 +293,8 @@ class SimulatedDevice final : public device::Device {
   Status fill_zero(Stream stream, DevicePointer pointer, std::size_t pitch, std::size_t width,
                    std::size_t height) noexcept override {
     GEMMHOIST_RETURN_IF_FAILED(simulation_.enter_call());
-    demand(width % 4 == 0 && pitch % 4 == 0 && width <= pitch && width > 0 && height > 0, "fill_zero's lengths");
+    demand(width % 4 == 0 && pitch % 4 == 0 && width <= pitch && width > 0 && height > 0,
+           "fill_zero's lengths");
     check_device(pointer, pitch * (height - 1) + width);
     simulation_.clock().add_plain(stream, simulation_.settings.launch_s);
     streams_.push(stream, [=] {
@@ -292,7 +303,8 @@ class SimulatedDevice final : public device::Device {
     return {};
   }
 
-  Status launch(Stream stream, const KernelDescriptor& kernel, const GemmKernelParams& params) noexcept override {
+  Status launch(Stream stream, const KernelDescriptor& kernel,
+                const GemmKernelParams& params) noexcept override {
     GEMMHOIST_RETURN_IF_FAILED(simulation_.enter_call());
     demand(kernel.role == KernelRole::gemm, "a gemm kernel");
     check_gemm(kernel, params);
@@ -306,7 +318,8 @@ class SimulatedDevice final : public device::Device {
                 const TransposeKernelParams& params) noexcept override {
     GEMMHOIST_RETURN_IF_FAILED(simulation_.enter_call());
     demand(kernel.role == KernelRole::transpose, "a transpose kernel");
-    demand(params.rows > 0 && params.cols > 0 && params.ld_source >= params.cols && params.ld_destination >= params.rows,
+    demand(params.rows > 0 && params.cols > 0 && params.ld_source >= params.cols &&
+               params.ld_destination >= params.rows,
            "transpose extents");
     check_device(reinterpret_cast<DevicePointer>(params.source),
                  floats(params.ld_source * (params.rows - 1) + params.cols));
@@ -358,7 +371,9 @@ class SimulatedDevice final : public device::Device {
     return simulation_.enter_call();
   }
 
-  std::int64_t free_bytes() const { return simulation_.settings.memory_bytes - used_ - simulation_.taken_memory(); }
+  std::int64_t free_bytes() const {
+    return simulation_.settings.memory_bytes - used_ - simulation_.taken_memory();
+  }
 
   void check_device(DevicePointer pointer, std::size_t bytes) const {
     auto after = allocations_.upper_bound(pointer);
@@ -387,14 +402,17 @@ class SimulatedDevice final : public device::Device {
 
   void check_gemm(const KernelDescriptor& kernel, const GemmKernelParams& p) const {
     demand(p.m > 0 && p.n > 0 && p.k > 0 && p.k % kernel.tile_k == 0, "gemm extents");
-    demand(reinterpret_cast<std::uintptr_t>(p.a) % 128 == 0 && reinterpret_cast<std::uintptr_t>(p.b) % 128 == 0 &&
+    demand(reinterpret_cast<std::uintptr_t>(p.a) % 128 == 0 &&
+               reinterpret_cast<std::uintptr_t>(p.b) % 128 == 0 &&
                reinterpret_cast<std::uintptr_t>(p.c) % 16 == 0,
            "gemm pointers' alignment");
     demand(p.lda % kPanelAlignment == 0 && p.ldb % kPanelAlignment == 0 && p.ldc % 4 == 0 && p.lda >= p.m &&
                p.ldb >= p.n && p.ldc >= p.m,
            "gemm leading dimensions");
-    check_device(reinterpret_cast<DevicePointer>(p.a), floats((p.k - 1) * p.lda + round_up(p.m, kernel.tile_m)));
-    check_device(reinterpret_cast<DevicePointer>(p.b), floats((p.k - 1) * p.ldb + round_up(p.n, kernel.tile_n)));
+    check_device(reinterpret_cast<DevicePointer>(p.a),
+                 floats((p.k - 1) * p.lda + round_up(p.m, kernel.tile_m)));
+    check_device(reinterpret_cast<DevicePointer>(p.b),
+                 floats((p.k - 1) * p.ldb + round_up(p.n, kernel.tile_n)));
     check_device(reinterpret_cast<DevicePointer>(p.c), floats((p.n - 1) * p.ldc + p.m));
   }
 
@@ -430,7 +448,9 @@ std::unique_ptr<device::Device> make_simulated_device(Simulation& simulation, st
   return std::make_unique<SimulatedDevice>(simulation, ordinal);
 }
 
-void set_simulation(Simulation* simulation) { current.store(simulation); }
+void set_simulation(Simulation* simulation) {
+  current.store(simulation);
+}
 
 std::unique_ptr<device::Device> simulated_factory(std::int32_t ordinal, Status& status) noexcept {
   Simulation* simulation = current.load();

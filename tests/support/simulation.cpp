@@ -76,8 +76,12 @@ std::int64_t Simulation::taken_memory() const {
   return taken_;
 }
 
-void Simulation::reset_clock() { clock_->reset(); }
-double Simulation::makespan() { return clock_->makespan(); }
+void Simulation::reset_clock() {
+  clock_->reset();
+}
+double Simulation::makespan() {
+  return clock_->makespan();
+}
 
 Status Simulation::enter_call() {
   std::unique_lock lock(mutex_);

@@ -32,10 +32,11 @@ struct SimulationSettings {
   std::int32_t sm_count = 4;
   // The virtual clock's rates: those of the model in the measurements.
   double link_latency_s = 8e-6;
-  double link_bytes_per_s = 50e9;  // each direction, both at once
+  double link_bytes_per_s = 50e9;     // each direction, both at once
   double kernel_flops_per_s = 50e12;  // all SMs
   double launch_s = 3e-6;
-  bool arithmetic = true;  // false: kernels leave C as it is, for makespans of sizes that the host cannot compute
+  bool arithmetic =
+      true;  // false: kernels leave C as it is, for makespans of sizes that the host cannot compute
 };
 
 class VirtualClock;
@@ -64,8 +65,8 @@ class Simulation {
   double makespan();  // of everything queued since reset_clock, in virtual seconds
 
   // --- the device's side ---
-  Status enter_call();    // counts, fails or hangs
-  Status alive() const;   // for calls that do not count
+  Status enter_call();   // counts, fails or hangs
+  Status alive() const;  // for calls that do not count
   bool stalled() const;
   device::HostMemory kind_of(const void* memory, std::size_t bytes) const;
   std::int64_t taken_memory() const;

@@ -17,7 +17,8 @@ class VirtualClock {
   void reset();
   // An operation that holds nothing but its stream for `seconds`.
   void add_plain(device::Stream stream, double seconds);
-  // A kernel: `blocks` blocks of `block_s` each, on SM slots that all streams share, first ready first served.
+  // A kernel: `blocks` blocks of `block_s` each, on SM slots that all streams share, first ready first
+  // served.
   void add_kernel(device::Stream stream, std::int64_t blocks, double block_s);
   void add_record(device::Stream stream, device::Event event);
   void add_wait(device::Stream stream, device::Event event);

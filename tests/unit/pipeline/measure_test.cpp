@@ -1,0 +1,59 @@
+// What measuring finds on the simulated device is positive and finite, and a failing device leaves the
+// profile alone.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "rig.hpp"
+
+namespace gemmhoist::test {
+namespace {
+
+TEST(Measure, FillsTheMeasuredPart) {
+  Rig rig;
+  MachineProfile profile;
+  Status status(StatusCode::unavailable, "not run");
+  rig.on_worker([&](device::Device& device) { status = pipeline::measure(*rig.engine(), device, profile); });
+  ASSERT_TRUE(status.ok()) << status.what();
+  EXPECT_TRUE(profile.measured);
+  EXPECT_EQ(profile.sm_count, 4);
+  EXPECT_EQ(profile.host_threads, 3);
+  for (const double rate : {profile.h2d.bytes_per_s, profile.d2h.bytes_per_s, profile.host_copy_bytes_per_s,
+                            profile.kernel_flops_per_s}) {
+    EXPECT_GT(rate, 1e6);
+    EXPECT_LE(rate, 1e14);
+  }
+  for (const double seconds : {profile.h2d.latency_s, profile.d2h.latency_s, profile.call_fixed_s}) {
+    EXPECT_GT(seconds, 1e-7);
+    EXPECT_LT(seconds, 1.0);
+  }
+  // The engine works on afterwards.
+  const Product product({100, 100, 100});
+  EXPECT_EQ(rig.multiply(product.call()).outcome, pipeline::Outcome::done);
+  EXPECT_EQ(product.check(), "");
+}
+
+TEST(Measure, EveryCallMayFail) {
+  for (std::int64_t k = 1;; ++k) {
+    Rig rig;
+    Fault fault;
+    fault.fail_at = k;
+    MachineProfile profile;
+    const double before = profile.h2d.bytes_per_s;
+    Status status;
+    rig.simulation().arm(fault);
+    rig.on_worker(
+        [&](device::Device& device) { status = pipeline::measure(*rig.engine(), device, profile); });
+    if (rig.simulation().calls() < k) break;
+    if (!status.ok()) {
+      EXPECT_FALSE(profile.measured);
+      EXPECT_EQ(profile.h2d.bytes_per_s, before);
+    }
+    const Product product({50, 60, 70});
+    EXPECT_EQ(rig.multiply(product.call()).outcome, pipeline::Outcome::done) << k;
+    EXPECT_EQ(product.check(), "") << k;
+  }
+}
+
+}  // namespace
+}  // namespace gemmhoist::test

@@ -1,0 +1,119 @@
+#include "rig.hpp"
+
+#include <condition_variable>
+#include <mutex>
+
+#include "observe/trace.hpp"
+
+namespace gemmhoist::test {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+// A task that somebody waits for; lives until it was run.
+class Waited final : public device::Task {
+ public:
+  explicit Waited(std::function<void(device::Device*, Status)> body) : body_(std::move(body)) {}
+
+  void run(device::Device& device) noexcept override { end(&device, Status()); }
+  void abandon(Status why) noexcept override { end(nullptr, why); }
+
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_; });
+  }
+
+ private:
+  void end(device::Device* device, Status status) {
+    body_(device, status);
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  }
+
+  std::function<void(device::Device*, Status)> body_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+Rig::Rig(const RigOptions& options) : simulation_(options.simulation) {
+  set_simulation(&simulation_);
+  Waited start([&](device::Device* device, Status status) {
+    start_status_ = status;
+    if (device == nullptr) return;
+    pipeline::EngineOptions engine_options;
+    engine_options.host_threads = options.host_threads;
+    engine_options.pinned_bytes = options.pinned_bytes;
+    engine_options.device_bytes = options.device_bytes;
+    start_status_ = pipeline::make_engine(*device, engine_options, engine_);
+  });
+  worker_ = device::start_worker(simulated_factory, 0, start);
+  start.wait();
+}
+
+Rig::~Rig() {
+  simulation_.release();
+  simulation_.arm({});
+  if (engine_ != nullptr) {
+    Waited end([&](device::Device* device, Status) { pipeline::close_engine(engine_, device); });
+    if (worker_->submit(end)) {
+      end.wait();
+    }
+  }
+  if (worker_->close(observe::now_ns() + 20'000 * kMillisecond, device::AtClose::destroy_device))
+    delete worker_;
+}
+
+CallResult Rig::multiply(const GemmCall& call, std::int64_t patience_ms) {
+  CallResult result;
+  pipeline::Job* job = pipeline::take_job(call, Precision::fp32);
+  if (job == nullptr) return result;
+  device::Task& task = pipeline::as_task(*job, *engine_);
+  result.submitted = worker_->submit(task);
+  if (!result.submitted) task.abandon(Status(StatusCode::cancelled, "closing"));
+  result.outcome = pipeline::wait(*job, observe::now_ns() + patience_ms * kMillisecond);
+  result.status = pipeline::status(*job);
+  result.tiles = pipeline::tiles_written(*job);
+  result.times = pipeline::times(*job);
+  result.kernel = pipeline::kernel_name(*job);
+  if (result.outcome == pipeline::Outcome::partial) {
+    struct Rest {
+      const GemmCall* call;
+      int count;
+    } rest{&call, 0};
+    pipeline::for_each_region_left(
+        *job,
+        [](const pipeline::Region& region, void* context) {
+          auto& left = *static_cast<Rest*>(context);
+          GemmCall part = *left.call;
+          const std::int64_t i = region.rows.begin, j = region.cols.begin;
+          part.m = region.rows.extent;
+          part.n = region.cols.extent;
+          part.a += part.trans_a == Transpose::no ? i : i * part.lda;
+          part.b += part.trans_b == Transpose::no ? j * part.ldb : j;
+          part.c += i + j * part.ldc;
+          reference_multiply(part);
+          ++left.count;
+        },
+        &rest);
+    result.regions_left = rest.count;
+  }
+  pipeline::let_go(*job);
+  return result;
+}
+
+void Rig::on_worker(const std::function<void(device::Device&)>& body) {
+  Waited task([&](device::Device* device, Status) {
+    if (device != nullptr) body(*device);
+  });
+  if (worker_->submit(task)) task.wait();
+}
+
+bool Rig::close_worker(std::int64_t patience_ms) {
+  return worker_->close(observe::now_ns() + patience_ms * kMillisecond);
+}
+
+}  // namespace gemmhoist::test

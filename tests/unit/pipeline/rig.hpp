@@ -1,0 +1,54 @@
+// Rig: a simulated device, its worker and its engine, and calls through them as dispatch makes them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "pipeline/pipeline.hpp"
+#include "support/product.hpp"
+#include "support/simulation.hpp"
+
+namespace gemmhoist::test {
+
+struct RigOptions {
+  SimulationSettings simulation;
+  std::int32_t host_threads = 2;
+  std::int64_t pinned_bytes = 8 << 20;
+  std::int64_t device_bytes = 0;
+};
+
+struct CallResult {
+  bool submitted = false;
+  pipeline::Outcome outcome = pipeline::Outcome::partial;
+  Status status;
+  std::int64_t tiles = 0;
+  pipeline::CallTimes times;
+  std::string kernel;
+  int regions_left = 0;
+};
+
+class Rig {
+ public:
+  explicit Rig(const RigOptions& options = {});
+  ~Rig();
+  Rig(const Rig&) = delete;
+  Rig& operator=(const Rig&) = delete;
+
+  Simulation& simulation() { return simulation_; }
+  pipeline::Engine* engine() { return engine_; }
+  Status start_status() const { return start_status_; }
+
+  // A call as dispatch makes it: what the device leaves undone is finished by the reference product.
+  CallResult multiply(const GemmCall& call, std::int64_t patience_ms = 60000);
+  // Runs something on the worker, and waits for it.
+  void on_worker(const std::function<void(device::Device&)>& body);
+  bool close_worker(std::int64_t patience_ms);
+
+ private:
+  Simulation simulation_;
+  device::Worker* worker_ = nullptr;
+  pipeline::Engine* engine_ = nullptr;
+  Status start_status_;
+};
+
+}  // namespace gemmhoist::test
