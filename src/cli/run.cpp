@@ -93,6 +93,11 @@ void add_run(CLI::App& app, const std::vector<std::string>& from_dashes, int& st
   command->footer("Example: gemmhoist run --log summary -- python3 program.py --its-own-option");
   command->callback([arguments, command, &from_dashes, &status] {
     arguments->command = command->remaining();
+    if (!arguments->command.empty() && arguments->command[0].starts_with('-')) {
+      status =
+          fail(kUsage, "run has no option " + arguments->command[0] + "; a program's name goes behind --");
+      return;
+    }
     arguments->command.insert(arguments->command.end(), from_dashes.begin(), from_dashes.end());
     // A "--" behind the program's name is the program's own.
     if (!arguments->command.empty() && arguments->command.front() == "--")

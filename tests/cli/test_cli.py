@@ -49,7 +49,8 @@ class Run(unittest.TestCase):
         self.assertIn(PROBE, result.stdout)
 
     def test_keeps_what_is_preloaded_already(self):
-        other = next(line.split()[-1] for line in open("/proc/self/maps") if "/libc.so" in line)
+        with open("/proc/self/maps") as maps:
+            other = next(line.split()[-1] for line in maps if "/libc.so" in line)
         variables, _ = self.shown(environment=dict(clean_environment(), LD_PRELOAD=other))
         self.assertEqual(variables["LD_PRELOAD"], PROBE + ":" + other)
 
