@@ -30,14 +30,21 @@ def program_name(text):
     return text.split(" / ")[-1]
 
 
+def split_title(title, names):
+    """"pipeline.LedgerTest" -> ("pipeline", "LedgerTest"), by the programs' own names, which may have dots."""
+    best = max((name for name in names if title == name or title.startswith(name + ".")), key=len, default=title)
+    return best, title[len(best) + 1:]
+
+
 def cases(folder):
     """Yields (program, case, outcome, reason); a program that is one case has its own name as the case's."""
+    names = {name for name, _ in programs(folder)}
     for suite in ET.parse(folder / "testlog.junit.xml").getroot().iter("testsuite"):
         title = suite.get("name", "")
         for case in suite.findall("testcase"):
             name = case.get("name", "")
             if " / " in title:  # "gemmhoist:unit / pipeline.LedgerTest" or "gemmhoist / tap"
-                program, _, group = program_name(title).partition(".")
+                program, group = split_title(program_name(title), names)
                 name = f"{group}.{name}" if group else name
             else:  # one case a program
                 program = name = program_name(name)

@@ -15,4 +15,94 @@ class Mutant:
     tests: tuple  # of "meson-test-name" or "meson-test-name:gtest-filter"
 
 
-MUTANTS = ()
+RULES = "core gemm rules"
+RESULTS = "pipeline:Results.OddSizesAllTransposes:Results.ScalarsApplyOnceEach"
+BLOCKS = "pipeline:Results.DeviceMemoryMuchSmallerThanOperands"
+FAULTS = "pipeline:Faults.EveryCallOnceTransient"
+PORTABLE = "fallback portable_sgemm"
+
+MUTANTS = (
+    # --- BLAS rules ---
+    Mutant("row-major: the transposes stay where they were", "src/core/gemm_rules.cpp",
+           "    std::swap(trans_a, trans_b);\n", "", (RULES,)),
+    Mutant("row-major: m and n are not exchanged", "src/core/gemm_rules.cpp",
+           "    call.m = raw.n;\n    call.n = raw.m;\n", "    call.m = raw.m;\n    call.n = raw.n;\n", (RULES,)),
+    Mutant("alpha = 0 reads A and B", "src/core/gemm_rules.cpp",
+           " || call.alpha == 0.0f) return CallClass::trivial;", ") return CallClass::trivial;", (RULES,)),
+    Mutant("alpha = NaN is taken for zero", "src/core/gemm_rules.cpp",
+           "call.alpha == 0.0f)", "!(call.alpha < 0.0f || call.alpha > 0.0f))", (RULES,)),
+    Mutant("a short ldc is not reported", "src/core/gemm_rules.cpp",
+           " || too_short(call.ldc, call.m)) {", ") {", (RULES,)),
+    Mutant("the conjugate transpose of the C interface is unknown", "src/core/gemm_rules.cpp",
+           "    case 113:\n", "", (RULES,)),
+    Mutant("a 64-bit extent is cut to 32 bits", "src/core/gemm_rules.cpp",
+           "  call.beta = raw.beta;\n  call.k = raw.k;\n", "  call.beta = raw.beta;\n  call.k = static_cast<int>(raw.k);\n", (RULES,)),
+
+    # --- the portable product ---
+    Mutant("portable: alpha = 0 reads A and B", "fallback/portable_sgemm.cpp",
+           "if (call.k <= 0 || call.alpha == 0) {", "if (call.k <= 0) {", (PORTABLE,)),
+    Mutant("portable: the last slice of k is lost", "fallback/portable_sgemm.cpp",
+           "l0 < call.k; l0 += kDepth", "l0 + kDepth <= call.k; l0 += kDepth", (PORTABLE,)),
+
+    # --- the pipeline's results ---
+    Mutant("the padding below C's rows is written", "src/pipeline/host_copy.cpp",
+           "copy_lines(c, ldc, product, pitch, width, height);",
+           "copy_lines(c, ldc, product, pitch, width + (ldc > width ? 1 : 0), height);", (RESULTS,)),
+    Mutant("beta = 0 multiplies what C held", "src/pipeline/host_copy.cpp",
+           "  if (beta == 0) {\n", "  if (beta == 0 && c == nullptr) {\n", (RESULTS,)),
+    Mutant("the last k block is lost", "src/pipeline/execution.cpp",
+           "static_cast<std::int32_t>(round_up(step.depth.extent, kernel.tile_k))",
+           "static_cast<std::int32_t>(step.depth.extent / kernel.tile_k * kernel.tile_k)", (RESULTS,)),
+    Mutant("the last row of a strip is not computed", "src/pipeline/execution.cpp",
+           "params.m = static_cast<std::int32_t>(step.rows.extent);",
+           "params.m = static_cast<std::int32_t>(step.rows.extent) - 1;", (RESULTS,)),
+    Mutant("the transposes of B are confused", "src/pipeline/execution.hpp",
+           "call.trans_b == Transpose::yes", "call.trans_b == Transpose::no", (RESULTS,)),
+    Mutant("the depth padding is not zeroed", "src/pipeline/uploads.cpp",
+           "if (padded <= step.depth.extent) return {};", "if (padded > 0) return {};",
+           ("pipeline:Results.FormerContentsOfDeviceMemoryAreNotUsed", RESULTS)),
+    Mutant("later slices of k overwrite earlier ones", "src/pipeline/execution.cpp",
+           "params.accumulate = step.accumulate ? 1 : 0;", "params.accumulate = 0;", (BLOCKS,)),
+    Mutant("alpha is applied with every slice of k", "src/pipeline/execution.cpp",
+           "step.last_slice ? context_.job.call.alpha : 1.0F", "context_.job.call.alpha", (BLOCKS,)),
+
+    # --- order on the device ---
+    Mutant("a write-back does not wait for its arithmetic", "src/pipeline/write_backs.cpp",
+           "    if (chunk.first) {\n", "    if (chunk.first && chunk.height < 0) {\n", (RESULTS, BLOCKS)),
+    Mutant("arithmetic does not wait for its panels", "src/pipeline/execution.cpp",
+           "  for (const std::int32_t before : step.after) {\n    GEMMHOIST_RETURN_IF_FAILED(\n        context_.device.wait(stream,",
+           "  for (const std::int32_t before : step.after) {\n    if (before >= 0) continue;\n    GEMMHOIST_RETURN_IF_FAILED(\n        context_.device.wait(stream,",
+           (RESULTS, BLOCKS)),
+    Mutant("a pinned slot is filled again before it was sent", "src/pipeline/uploads.cpp",
+           "    if (!free) return {};\n", "", ("pipeline:Results.TinyPinnedArena", BLOCKS)),
+    Mutant("a C buffer is used again before its content is home", "src/plan/schedule.cpp",
+           "    depend(step, last_write_back_[place.c_buffer], ready);\n", "", ("plan", BLOCKS)),
+    Mutant("panels are overwritten while they are read", "src/plan/schedule.cpp",
+           "    depend(step, reader, ready);\n", "", ("plan", BLOCKS)),
+
+    # --- the ledger, and calls that are taken back ---
+    Mutant("a tile that is home is not marked: beta twice after a failure", "src/pipeline/copy_queue.cpp",
+           "  tile.end();\n", "", ("pipeline:Results.KernelAndTilesAreReported", FAULTS)),
+    Mutant("a tile is marked that was not written", "src/pipeline/copy_queue.cpp",
+           "  if (!entry.allowed()) return;\n",
+           "  if (!entry.allowed()) {\n    if (task.kind == CopyKind::write_back && task.tiles[index].begin()) task.tiles[index].end();\n    return;\n  }\n",
+           ("pipeline:CopyQueue.ClosedGateMovesNothing", "pipeline:Faults.DeadlineAtAnyMoment")),
+    Mutant("a call that was taken back goes on writing C", "src/pipeline/copy_queue.cpp",
+           "  if (!entry.allowed()) return;\n", "",
+           ("pipeline:CopyQueue.ClosedGateMovesNothing", "pipeline:Faults.DeadlineAtAnyMoment")),
+    Mutant("the rescue does again what is home: beta twice", "src/pipeline/ledger.cpp",
+           "if (tile.state.load(std::memory_order_acquire) != TileState::written) merger.add",
+           "merger.add", ("pipeline:Ledger.WrittenTilesAreLeftOut", FAULTS)),
+    Mutant("the deadline is ignored", "src/pipeline/job.cpp",
+           "    if (now >= deadline_ns) return finished(job);\n", "", ("pipeline:Faults.HangInsideTheDriver",)),
+
+    # --- decisions and the life of a process ---
+    Mutant("the GPU is taken where it is slower", "src/decide/decide.cpp",
+           "!(made.gpu_s < kFasterMargin * made.cpu_s)", "!(made.gpu_s < 2 * made.cpu_s)", ("decide",)),
+    Mutant("the GPU is started before it has earned it", "src/decide/decide.cpp",
+           "const bool earned = input.earned_s >= profile.start_s + profile.end_s;", "const bool earned = true;", ("decide",)),
+    Mutant("a fork goes unnoticed", "src/os/fork.cpp",
+           "return __atomic_load_n(word, __ATOMIC_ACQUIRE) == 0;", "return word == nullptr;", ("os",)),
+    Mutant("a product is not counted", "src/observe/counters.cpp",
+           "fetch_add(amount, std::memory_order_relaxed);", "fetch_add(amount - 1, std::memory_order_relaxed);", ("observe",)),
+)

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 here = Path(__file__).resolve()
@@ -23,7 +24,10 @@ from tap import Tap  # noqa: E402
 from test_targets import targets_of, tests_of  # noqa: E402
 
 BUILD_TIMEOUT_S = 240
-TEST_TIMEOUT_S = 60  # a mutant may well hang: that is caught, too
+TEST_TIMEOUT_S = 240  # without a mutant
+# A mutant may well hang, which is caught, too: so much longer than the same test took without it, and never less.
+HANG_FACTOR = 6
+HANG_LEAST_S = 15
 
 
 class Copy:
@@ -40,6 +44,7 @@ class Copy:
         self._run(meson + ["setup", str(self.build), str(self.source), "-Dcuda=disabled", "-Dtools=false",
                            "-Dwerror=false", "-Dbuildtype=plain", "-Dcpp_args=-O1", "-Dc_args=-O1"], BUILD_TIMEOUT_S)
         self.tests = {test["name"]: test for test in tests_of(self.build)}
+        self.usual_s = {}  # how long a test takes
 
     @staticmethod
     def _run(command, timeout, env=None, cwd=None):
@@ -68,13 +73,16 @@ class Copy:
             command.append(f"--gtest_filter={pattern}")
         if test["protocol"] == "gtest":
             command += ["--gtest_fail_fast", "--gtest_brief=1"]
+        limit = max(HANG_LEAST_S, HANG_FACTOR * self.usual_s[spec]) if spec in self.usual_s else TEST_TIMEOUT_S
+        begin = time.monotonic()
         try:
-            output = self._run(command, TEST_TIMEOUT_S, env, test.get("workdir") or self.build)
+            output = self._run(command, limit, env, test.get("workdir") or self.build)
         except (RuntimeError, subprocess.TimeoutExpired):
             return True
         # A filter that takes nothing would make every mutant survive, quietly.
         if test["protocol"] == "gtest" and "Running 0 tests" in output:
             raise LookupError(f"{spec} takes no test")
+        self.usual_s.setdefault(spec, time.monotonic() - begin)
         return False
 
 
