@@ -1,10 +1,9 @@
 // Peers that are called as a BLAS: OpenBLAS, and our library with its own log for two of the clocks.
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -34,16 +33,22 @@ class OpenBlas final : public Peer {
   HostBlas blas_;
 };
 
-// The library's log, read as it grows: one JSON object a line and call.
+// The library's log, one JSON object a line and call, read as it grows. It lives in memory: a line on a
+// disk's file system costs tens of microseconds, which a small product's time would show, and leaves a file
+// behind.
 class CallLog {
  public:
-  explicit CallLog(std::string path) : path_(std::move(path)) {}
-  ~CallLog() {
-    if (fd_ >= 0) close(fd_);
+  CallLog() : fd_(memfd_create("gemmhoist-log", MFD_CLOEXEC)) {
+    if (fd_ < 0) throw std::runtime_error("no memory file for the library's log");
   }
+  ~CallLog() { close(fd_); }
   CallLog(const CallLog&) = delete;
 
-  void skip() { drain(); }
+  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+  void skip() {
+    drain();
+    text_.clear();
+  }
   // The last line that was written since, or null.
   nlohmann::json last() {
     drain();
@@ -58,15 +63,14 @@ class CallLog {
 
  private:
   void drain() {
-    if (fd_ < 0) fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0) return;
     char part[4096];
-    for (ssize_t got; (got = read(fd_, part, sizeof part)) > 0;)
+    for (ssize_t got; (got = pread(fd_, part, sizeof part, read_)) > 0; read_ += got) {
       text_.append(part, static_cast<std::size_t>(got));
+    }
   }
 
-  std::string path_;
-  int fd_ = -1;
+  int fd_;
+  off_t read_ = 0;
   std::string text_;
 };
 
@@ -79,7 +83,7 @@ double seconds_of(const nlohmann::json& line, const char* field) {
 
 class Ours final : public Peer {
  public:
-  Ours(const HostBlas& blas, std::shared_ptr<CallLog> log, Memory where) : blas_(blas), log_(std::move(log)) {
+  Ours(const HostBlas& blas, CallLog* log, Memory where) : blas_(blas), log_(log) {
     name = "gemmhoist";
     memory = where;
   }
@@ -103,16 +107,8 @@ class Ours final : public Peer {
 
  private:
   HostBlas blas_;
-  std::shared_ptr<CallLog> log_;
+  CallLog* log_;
 };
-
-std::string fresh_log() {
-  std::string path = (std::filesystem::temp_directory_path() / "gemmhoist-bench-XXXXXX").string();
-  const int fd = mkstemp(path.data());
-  if (fd < 0) throw std::runtime_error("cannot make a temporary file for the library's log");
-  close(fd);
-  return path;
-}
 
 }  // namespace
 
@@ -125,21 +121,16 @@ std::vector<PeerGroup> make_ours(const PeerOptions& options, const CudaRuntime& 
     return groups;
   }
   // The library reads its settings once, when it is loaded. What the user set stays.
-  const std::string log_path = fresh_log();
+  static auto* const log = new CallLog;  // never destroyed: the library writes to it at exit
   setenv("GEMMHOIST_ROUTE", "gpu", 0);
-  setenv("GEMMHOIST_LOG_FILE", log_path.c_str(), 1);
+  setenv("GEMMHOIST_LOG_FILE", log->path().c_str(), 1);
   if (!options.openblas.empty()) setenv("GEMMHOIST_FALLBACK", options.openblas.c_str(), 0);
   HostBlas blas(SharedObject({options.library}), false);
   if (!blas.usable()) {
-    std::filesystem::remove(log_path);
     pageable.why_not =
         blas.object().loaded() ? "the library lacks cblas_sgemm or sgemm_" : blas.object().error();
     return groups;
   }
-  auto log = std::make_shared<CallLog>(log_path);
-  std::atexit([] {
-    if (const char* path = getenv("GEMMHOIST_LOG_FILE")) unlink(path);
-  });
   pageable.settings.push_back(std::make_unique<Ours>(blas, log, Memory::pageable));
   if (options.pinned && cuda.usable()) {
     PeerGroup& pinned = groups.emplace_back();
