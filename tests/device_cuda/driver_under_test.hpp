@@ -22,6 +22,9 @@ struct DriverUnderTest {
   std::span<const KernelDescriptor> registry;
   std::span<const kernels::Image> images;
   std::string why_not;
+  struct {
+    std::int64_t m, n, k;
+  } big{};  // a product of several panels and tiles
 };
 
 // Defined once a test binary. Ready for a test: a fake driver is reset.

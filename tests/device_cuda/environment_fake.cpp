@@ -12,6 +12,7 @@ DriverUnderTest driver_under_test() {
   driver.library = fake.library();
   driver.registry = kernels::known();
   driver.images = images;
+  driver.big = {1030, 520, 20};
   return driver;
 }
 

@@ -10,6 +10,7 @@ DriverUnderTest driver_under_test() {
   DriverUnderTest driver;
   driver.registry = kernels::all();
   driver.images = kernels::images();
+  driver.big = {1500, 1300, 256};
   Status status;
   const DriverTable* table = device::cuda::driver(status);
   int version = 0, count = 0;

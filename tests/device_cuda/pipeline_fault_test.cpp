@@ -15,7 +15,7 @@ namespace result = device::cuda::result;
 using pipeline::Outcome;
 
 // Small chunks and little memory on the device: several of everything in a product of modest size.
-constexpr pipeline::EngineOptions kOptions{2, std::int64_t{8} << 20, std::int64_t{96} << 20};
+constexpr pipeline::EngineOptions kOptions{2, std::int64_t{8} << 20, std::int64_t{32} << 20};
 
 class PipelineOnCuda : public ::testing::Test {
  protected:
@@ -54,7 +54,7 @@ TEST_F(PipelineOnCuda, EveryTransposeAndBetaIsRight) {
 // A failure that leaves the device good: that call is finished by the CPU, the next one is the GPU's again.
 TEST_F(PipelineOnCuda, EveryDriverCallFailsOnce) {
   auto harness = start();
-  Product product(257, 193, 71, Transpose::no, Transpose::no, 0.5f);
+  Product product(driver.big.m, driver.big.n, driver.big.k, Transpose::no, Transpose::no, 0.5f);
   ASSERT_EQ(harness->multiply(product.fresh()).outcome, Outcome::done);
   for (const Result code : {result::out_of_memory, result::invalid_value}) {
     long k = 1;
@@ -69,7 +69,7 @@ TEST_F(PipelineOnCuda, EveryDriverCallFailsOnce) {
       if (!struck) break;
       EXPECT_TRUE(answer.outcome == Outcome::done || !answer.status.ok());
     }
-    EXPECT_GT(k, 20) << "the sweep covered a whole product";
+    EXPECT_GT(k, 60) << "the sweep covered a whole product";
     RecordProperty("driver_calls", static_cast<int>(k - 1));
   }
 }
@@ -77,7 +77,7 @@ TEST_F(PipelineOnCuda, EveryDriverCallFailsOnce) {
 // A failure that takes the device along, at once or with everything after it: all later calls are the CPU's,
 // and right.
 TEST_F(PipelineOnCuda, TheDeviceIsLostAtEveryDriverCall) {
-  Product product(257, 193, 71, Transpose::no, Transpose::no, 0.5f);
+  Product product(driver.big.m, driver.big.n, driver.big.k, Transpose::no, Transpose::no, 0.5f);
   long k = 1;
   for (bool struck = true; struck; ++k) {
     auto harness = start();
@@ -90,7 +90,7 @@ TEST_F(PipelineOnCuda, TheDeviceIsLostAtEveryDriverCall) {
     ASSERT_EQ(product.complaint(), "") << "after the loss at call " << k;
     faults().disarm();  // closing may talk to the driver again
   }
-  EXPECT_GT(k, 20);
+  EXPECT_GT(k, 60);
 }
 
 // Opening and making the engine, likewise: no half-made device, no hang.
