@@ -29,6 +29,13 @@ constexpr KernelDescriptor kNominalKernels[] = {
     {"small", KernelRole::gemm, Precision::fp32, 0, 64, 64, 16, 3, 64, 0, 4},
 };
 
+// What recent calls took over what was estimated. Bounded: one call that was held up by the host (a page
+// fault storm, a debugger) must not send the GPU away for good, nor a lucky one bind everything to it.
+double correction(const DecisionInput& input) noexcept {
+  constexpr double kLeast = 0.5, kMost = 4;
+  return input.gpu_correction > 0 ? std::clamp(input.gpu_correction, kLeast, kMost) : 1;
+}
+
 double gpu_seconds(const DecisionInput& input, const MachineProfile& profile) noexcept {
   plan::PlanInput product;
   product.m = input.m;
@@ -41,7 +48,7 @@ double gpu_seconds(const DecisionInput& input, const MachineProfile& profile) no
   product.device_bytes = input.device_bytes > 0 ? input.device_bytes : std::int64_t{1} << 62;
   product.pinned_bytes = input.pinned_bytes;
   product.profile = &profile;
-  return plan::estimate_seconds(product);
+  return plan::estimate_seconds(product) * correction(input);
 }
 
 Decision answer(Decision decision, Route route, Reason reason, bool start_gpu = false) noexcept {

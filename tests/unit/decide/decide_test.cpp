@@ -165,6 +165,23 @@ TEST(Decide, EarnsItsStartInALoop) {
   EXPECT_LT(calls, 40);  // 0.45 s at some 15 ms a call
 }
 
+TEST(Decide, WhatRecentCallsTookCorrectsTheEstimate) {
+  const MachineProfile profile = large_machine();
+  DecisionInput in = product(4096, 4096, 4096, GpuState::up, 0.008);
+  const Decision plain = decide(in, profile);
+  EXPECT_EQ(plain.route, Route::gpu);
+  in.gpu_correction = 2.5;
+  const Decision slow = decide(in, profile);
+  EXPECT_DOUBLE_EQ(slow.gpu_s, 2.5 * plain.gpu_s);
+  EXPECT_EQ(slow.route, Route::cpu);
+  in.gpu_correction = 1000;  // held up by the host: bounded
+  EXPECT_DOUBLE_EQ(decide(in, profile).gpu_s, 4 * plain.gpu_s);
+  for (const double nonsense : {0.0, -1.0, std::nan("")}) {
+    in.gpu_correction = nonsense;
+    EXPECT_DOUBLE_EQ(decide(in, profile).gpu_s, plain.gpu_s);
+  }
+}
+
 TEST(Decide, LittleDeviceMemoryCostsTime) {
   const MachineProfile profile = large_machine();
   DecisionInput in = product(16384, 16384, 16384, GpuState::up, 7.5);
