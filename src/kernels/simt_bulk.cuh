@@ -85,11 +85,15 @@ struct RowCopy {
   }
 };
 
-template <typename Tile>
+// `unroll` steps of k make the body of the inner loop. All of a tile's gives the fewest instructions; a few
+// keep the body within the instruction cache next to the scheduler.
+template <typename Tile, int unroll = Tile::kTileK>
 __device__ __forceinline__ void gemm_bulk(const GemmKernelParams& params, std::uint32_t group) {
   extern __shared__ float4 shared_memory[];
   constexpr int kStages = Tile::kStages, kTileK = Tile::kTileK, kBOffset = Tile::kTileM * kTileK;
-  static_assert(kStages >= 2 && kTileK % 2 == 0, "the parity of a step names its fragment in every tile");
+  constexpr int kBodies = kTileK / unroll;
+  static_assert(kStages >= 2 && unroll % 2 == 0, "the parity of a step names its fragment in every body");
+  static_assert(kTileK % unroll == 0);
   BulkRing<Tile> ring(reinterpret_cast<float*>(shared_memory));
   const BlockTile block(params, Tile::kTileM, Tile::kTileN, group);
   const ThreadPlace<Tile> place;
@@ -112,24 +116,32 @@ __device__ __forceinline__ void gemm_bulk(const GemmKernelParams& params, std::u
   }
   for (int tile = 0; tile < tiles; ++tile) {
     Mbarrier* const empty = ring.empty + read.stage;
+#pragma unroll 1
+    for (int body = 0; body < kBodies; ++body) {
 #pragma unroll
-    for (int step = 0; step < kTileK; ++step) {
-      if (step == kTileK - 1) {
-        read.advance();
-        if (tile + 1 < tiles) mbarrier_wait(ring.full + read.stage, read.parity);
-        a_rows = ring.shared + read.stage * Tile::kStageFloats + place.row;
-        b_rows = ring.shared + read.stage * Tile::kStageFloats + kBOffset + place.col;
+      for (int step = 0; step < unroll; ++step) {
+        int row = step + 1;
+        if (step == unroll - 1) {
+          row = 0;
+          a_rows += unroll * Tile::kTileM;
+          b_rows += unroll * Tile::kTileN;
+          if (body == kBodies - 1) {
+            read.advance();
+            if (tile + 1 < tiles) mbarrier_wait(ring.full + read.stage, read.parity);
+            a_rows = ring.shared + read.stage * Tile::kStageFloats + place.row;
+            b_rows = ring.shared + read.stage * Tile::kStageFloats + kBOffset + place.col;
+          }
+        }
+        // After the last tile this reads a stage that nobody uses.
+        fragment[(step + 1) % 2].load(a_rows + row * Tile::kTileM, b_rows + row * Tile::kTileN);
+        if (body == kBodies / 2 && step == (kBodies == 1 ? kTileK / 2 : 0) && tile < tiles - (kStages - 1)) {
+          // The stage of tile - 1; before the first tile nobody has used it.
+          if (tile > 0) mbarrier_wait(ring.empty + refill.stage, refill.parity ^ 1);
+          copy.copy(ring, refill.stage);
+          refill.advance();
+        }
+        sum.multiply_add(fragment[step % 2]);
       }
-      // After the last tile this reads a stage that nobody uses.
-      const int row = (step + 1) % kTileK;
-      fragment[(step + 1) % 2].load(a_rows + row * Tile::kTileM, b_rows + row * Tile::kTileN);
-      if (step == kTileK / 2 && tile < tiles - (kStages - 1)) {
-        // The stage of tile - 1; before the first tile nobody has used it.
-        if (tile > 0) mbarrier_wait(ring.empty + refill.stage, refill.parity ^ 1);
-        copy.copy(ring, refill.stage);
-        refill.advance();
-      }
-      sum.multiply_add(fragment[step % 2]);
     }
     __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);

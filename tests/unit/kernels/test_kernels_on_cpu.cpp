@@ -19,6 +19,7 @@
 #include "kernels/sgemm_fp32_128x128x8_s2_sm75.cu"
 #include "kernels/sgemm_fp32_128x256x32_s3_sm80.cu"
 #include "kernels/sgemm_fp32_128x256x32_s4_sm90.cu"
+#include "kernels/sgemm_fp32_128x256x32_s4_u4_sm90.cu"
 #include "kernels/sgemm_fp32_16x16x1_s1_sm75.cu"
 #include "kernels/sgemm_fp32_64x64x16_s3_sm80.cu"
 #include "kernels/transpose_64x64_sm75.cu"
@@ -36,6 +37,7 @@ struct NamedGemm {
 const NamedGemm kGemms[] = {
     {"sgemm_fp32_128x256x32_s3_sm80", sgemm_fp32_128x256x32_s3_sm80},
     {"sgemm_fp32_128x256x32_s4_sm90", sgemm_fp32_128x256x32_s4_sm90},
+    {"sgemm_fp32_128x256x32_s4_u4_sm90", sgemm_fp32_128x256x32_s4_u4_sm90},
     {"sgemm_fp32_128x128x16_s3_sm80", sgemm_fp32_128x128x16_s3_sm80},
     {"sgemm_fp32_128x128x16_s3_sm90", sgemm_fp32_128x128x16_s3_sm90},
     {"sgemm_fp32_64x64x16_s3_sm80", sgemm_fp32_64x64x16_s3_sm80},

