@@ -29,14 +29,7 @@ constexpr KernelDescriptor kNominalKernels[] = {
     {"small", KernelRole::gemm, Precision::fp32, 0, 64, 64, 16, 3, 64, 0, 4},
 };
 
-// What recent calls took over what was estimated. Bounded: one call that was held up by the host (a page
-// fault storm, a debugger) must not send the GPU away for good, nor a lucky one bind everything to it.
-double correction(const DecisionInput& input) noexcept {
-  constexpr double kLeast = 0.5, kMost = 4;
-  return input.gpu_correction > 0 ? std::clamp(input.gpu_correction, kLeast, kMost) : 1;
-}
-
-double gpu_seconds(const DecisionInput& input, const MachineProfile& profile) noexcept {
+double estimate(const DecisionInput& input, const MachineProfile& profile) noexcept {
   plan::PlanInput product;
   product.m = input.m;
   product.n = input.n;
@@ -48,7 +41,14 @@ double gpu_seconds(const DecisionInput& input, const MachineProfile& profile) no
   product.device_bytes = input.device_bytes > 0 ? input.device_bytes : std::int64_t{1} << 62;
   product.pinned_bytes = input.pinned_bytes;
   product.profile = &profile;
-  return plan::estimate_seconds(product) * correction(input);
+  return plan::estimate_seconds(product);
+}
+
+void predict(Decision& made, const DecisionInput& input, const MachineProfile& profile) noexcept {
+  made.cpu_s = input.cpu_s;
+  made.gpu_estimate_s = estimate(input, profile);
+  const double correction = input.gpu_times != nullptr ? input.gpu_times->correction(made.gpu_estimate_s) : 1;
+  made.gpu_s = made.gpu_estimate_s * correction;
 }
 
 Decision answer(Decision decision, Route route, Reason reason, bool start_gpu = false) noexcept {
@@ -105,9 +105,11 @@ Decision decide_by_time(const DecisionInput& input, const MachineProfile& profil
     made.cpu_s = input.cpu_s;
     return answer(made, Route::cpu, Reason::cpu_faster);
   }
-  made.cpu_s = input.cpu_s;
-  made.gpu_s = gpu_seconds(input, profile);
-  if (!(made.gpu_s < kFasterMargin * made.cpu_s)) return answer(made, Route::cpu, Reason::cpu_faster);
+  predict(made, input, profile);
+  if (!(made.gpu_s < kFasterMargin * made.cpu_s)) {
+    made.by_correction = made.gpu_estimate_s < kFasterMargin * made.cpu_s;
+    return answer(made, Route::cpu, Reason::cpu_faster);
+  }
   if (input.gpu == GpuState::cold) return decide_cold(made, input, profile);
   if (input.gpu == GpuState::starting) return decide_starting(made, input);
   return decide_up(made, input);
@@ -125,8 +127,7 @@ Decision decide(const DecisionInput& input, const MachineProfile& profile) noexc
   if (unusable(input.gpu, why)) return answer({}, Route::cpu, why);
   if (!forced) return decide_by_time(input, profile);
   Decision made;
-  made.cpu_s = input.cpu_s;
-  made.gpu_s = gpu_seconds(input, profile);
+  predict(made, input, profile);
   return answer(made, Route::gpu, Reason::forced_gpu, input.gpu == GpuState::cold);
 }
 

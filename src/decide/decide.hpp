@@ -44,6 +44,24 @@ const char* to_string(Route route) noexcept;
 // The only test that the smallest calls meet: below this many flops no decision is made at all.
 inline constexpr double kSmallestFlops = 4e6;  // 0.1 ms at 40 GFLOP/s: less than any GPU round trip pays back
 
+// What calls took on the GPU over what was estimated, by size. The estimate knows the link and the kernels;
+// it does not know what the host does meanwhile: a BLAS whose threads spin for a while after each call, say,
+// doubles the time of a small product and is not felt by a large one. Lock-free; any thread.
+class GpuTimeLearner {
+ public:
+  void learn(double estimated_s, double measured_s) noexcept;
+  // What the estimate has to be multiplied by; from the nearest size that was learnt, 1 where nothing was.
+  double correction(double estimated_s) const noexcept;
+  // A call stayed on the CPU only because of the correction. Drawn a hundredth towards 1, so that what drove
+  // the GPU's times up is not believed for ever: after a hundred calls or so, one tries again.
+  void forgive(double estimated_s) noexcept;
+
+ private:
+  static constexpr int kOctaves = 20;  // from 16 us up; the last holds all that is longer
+  static int octave_of(double seconds) noexcept;
+  std::atomic<float> ratio_[kOctaves] = {};  // 0: nothing yet
+};
+
 struct DecisionInput {
   std::int64_t m = 0, n = 0, k = 0;
   Transpose trans_a = Transpose::no, trans_b = Transpose::no;
@@ -56,7 +74,8 @@ struct DecisionInput {
   double queue_s = 0;            // predicted time of the calls already on the device
   double start_remaining_s = 0;  // while starting; profile.start_s when cold
   double earned_s = 0;           // what the GPU would have saved so far
-  double gpu_correction = 1;     // measured over estimated time of recent calls on this GPU
+  const GpuTimeLearner* gpu_times =
+      nullptr;  // corrects the estimate by what recent calls took; null: as it is
 };
 
 struct Decision {
@@ -65,6 +84,8 @@ struct Decision {
   bool start_gpu = false;  // begin the start-up (in the background unless route is gpu)
   double cpu_s = 0;        // predictions; 0: none made
   double gpu_s = 0;
+  double gpu_estimate_s = 0;   // gpu_s before its correction: what GpuTimeLearner learns by
+  bool by_correction = false;  // on the CPU only because of the correction
 };
 
 Decision decide(const DecisionInput& input, const MachineProfile& profile) noexcept;

@@ -69,14 +69,20 @@ Decision decide_route(RouteMode mode, const GemmCall& call) noexcept {
   input.gpu = gpu_state();
   // Whoever asks for the GPU by name wants it tried even while we would rather let it rest.
   if (mode == RouteMode::gpu && input.gpu == GpuState::backoff) input.gpu = GpuState::up;
-  if (input.gpu != GpuState::cold && input.gpu != GpuState::absent && os::forked_since_armed()) {
-    input.gpu = GpuState::lost;  // forked past our hook (a bare clone): the context is the parent's
-  }
+  // Also where the fork went past our hook (a bare clone): the context is the parent's.
+  const bool forked =
+      input.gpu != GpuState::cold && input.gpu != GpuState::absent && os::forked_since_armed();
+  if (forked) input.gpu = GpuState::lost;
   input.queue_s = gpu_queue_seconds();
   input.start_remaining_s = gpu_start_remaining_seconds();
   input.earned_s = gpu_earned_seconds();
-  input.gpu_correction = gpu_estimate_correction();
-  return decide::decide(input, profile);
+  input.gpu_times = &gpu_times();
+  input.device_bytes = config::options().device_mib << 20;
+  input.pinned_bytes = config::options().pinned_mib << 20;
+  Decision decision = decide::decide(input, profile);
+  if (decision.by_correction) gpu_times().forgive(decision.gpu_estimate_s);
+  if (forked && decision.reason == Reason::gpu_lost) decision.reason = Reason::in_fork_child;
+  return decision;
 }
 
 bool for_cpu(const Decision& decision, CpuTicket& ticket) noexcept {
@@ -119,11 +125,11 @@ struct GpuRun {
 };
 
 // False: nothing was handed over, C is untouched.
-bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, double predicted_s,
+bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, const Decision& decision,
                       GpuRun& run) noexcept {
   pipeline::Job* job = pipeline::take_job(call, config::options().precision);
   if (job == nullptr) return false;
-  const GpuAnswer answer = run_on_gpu(*job, predicted_s);
+  const GpuAnswer answer = run_on_gpu(*job, decision);
   if (answer.tried) {
     observe::add(Counter::tiles_gpu, static_cast<std::uint64_t>(pipeline::tiles_written(*job)));
     run.times = pipeline::times(*job);
@@ -175,7 +181,7 @@ void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decis
     return for_cpu(decision, ticket);
   }
   GpuRun run;
-  if (!run_and_complete(provider, call, decision.gpu_s, run)) {
+  if (!run_and_complete(provider, call, decision, run)) {
     decision.reason = Reason::gpu_busy;
     return for_cpu(decision, ticket);
   }

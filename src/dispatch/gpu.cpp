@@ -68,7 +68,7 @@ constinit std::atomic<std::int64_t> g_backoff_until_ns{0};
 constinit std::atomic<std::int64_t> g_backoff_ns{kFirstBackoffNs};
 constinit std::atomic<int> g_failures_in_a_row{0};
 constinit std::atomic<std::int64_t> g_earned_ns{0};
-constinit std::atomic<float> g_correction{1.0F};
+constinit decide::GpuTimeLearner g_gpu_times;
 constinit std::atomic<int> g_starts_pending{0};
 constinit std::atomic<bool> g_start_may_pass{false};
 constinit std::atomic<bool> g_exit_registered{false};
@@ -203,17 +203,10 @@ DeviceSlot* least_busy_device() noexcept {
   return best;
 }
 
-// Learns from how a call went: estimates are corrected, failures counted, a device beyond use is given up.
-void call_went_well(const pipeline::Job& job, double predicted_s) noexcept {
+void call_went_well(double estimated_s, double measured_s) noexcept {
   g_failures_in_a_row.store(0, std::memory_order_relaxed);
   g_backoff_ns.store(kFirstBackoffNs, std::memory_order_relaxed);
-  const double measured_s = pipeline::times(job).total_s;
-  if (predicted_s <= 0 || measured_s <= 0) return;
-  // A moving average over some ten calls; single outliers (a busy moment) are cut at a factor of four.
-  const double ratio = std::clamp(measured_s / predicted_s, 0.25, 4.0);
-  const float old = g_correction.load(std::memory_order_relaxed);
-  const double corrected = static_cast<double>(old) * (0.9 + 0.1 * ratio);
-  g_correction.store(static_cast<float>(std::clamp(corrected, 0.5, 8.0)), std::memory_order_relaxed);
+  g_gpu_times.learn(estimated_s, measured_s);
 }
 
 void call_failed(const pipeline::Job& job) noexcept {
@@ -278,8 +271,8 @@ const MachineProfile& machine_profile() noexcept {
   return measured != nullptr ? *measured : initial_profile();
 }
 
-double gpu_estimate_correction() noexcept {
-  return g_correction.load(std::memory_order_relaxed);
+decide::GpuTimeLearner& gpu_times() noexcept {
+  return g_gpu_times;
 }
 
 double gpu_earned_seconds() noexcept {
@@ -332,7 +325,7 @@ bool await_gpu() noexcept {
   return gpu_state() == GpuState::up;
 }
 
-GpuAnswer run_on_gpu(pipeline::Job& job, double predicted_s) noexcept {
+GpuAnswer run_on_gpu(pipeline::Job& job, const decide::Decision& decision) noexcept {
   GpuAnswer answer;
   DeviceSlot* slot = least_busy_device();
   if (slot == nullptr) return answer;
@@ -340,7 +333,7 @@ GpuAnswer run_on_gpu(pipeline::Job& job, double predicted_s) noexcept {
   pipeline::Engine* engine = slot->engine.load(std::memory_order_acquire);
   if (worker == nullptr || engine == nullptr) return answer;
 
-  const auto predicted_ns = static_cast<std::int64_t>(predicted_s * 1e9);
+  const auto predicted_ns = static_cast<std::int64_t>(decision.gpu_s * 1e9);
   const std::int64_t queued_ns =
       slot->queued_ns.fetch_add(predicted_ns, std::memory_order_relaxed) + predicted_ns;
   device::Task& task = pipeline::as_task(job, *engine);
@@ -355,7 +348,8 @@ GpuAnswer run_on_gpu(pipeline::Job& job, double predicted_s) noexcept {
     answer.tried = true;
     answer.outcome = pipeline::wait(job, os::monotonic_ns() + patience_ns);
     if (answer.outcome == pipeline::Outcome::done) {
-      call_went_well(job, predicted_s);
+      // Time in the queue is not the call's own, and is predicted apart.
+      if (queued_ns == predicted_ns) call_went_well(decision.gpu_estimate_s, pipeline::times(job).total_s);
     } else {
       call_failed(job);
     }

@@ -18,8 +18,8 @@ double gpu_queue_seconds() noexcept;
 double gpu_start_remaining_seconds() noexcept;
 // What the cost model knows; changes once, when the GPU has come up and measured itself.
 const MachineProfile& machine_profile() noexcept;
-// Measured over predicted time of recent calls on the GPU: what the estimates have to be multiplied by.
-double gpu_estimate_correction() noexcept;
+// What calls took over what was estimated.
+decide::GpuTimeLearner& gpu_times() noexcept;
 
 // What the GPU would have saved so far on calls that the CPU served.
 double gpu_earned_seconds() noexcept;
@@ -40,8 +40,9 @@ struct GpuAnswer {
   pipeline::Outcome outcome = pipeline::Outcome::partial;
   bool tried = false;  // false: nothing was handed over (no job or no device to be had); C is the caller's
 };
-// Hands `job` to the least busy device and waits. Afterwards the state reflects how it went.
-GpuAnswer run_on_gpu(pipeline::Job& job, double predicted_s) noexcept;
+// Hands `job` to the least busy device and waits. Afterwards the state reflects how it went. `decision` holds
+// what was predicted.
+GpuAnswer run_on_gpu(pipeline::Job& job, const decide::Decision& decision) noexcept;
 
 // --- the process' life ---
 
