@@ -239,6 +239,17 @@ TEST_F(CudaDeviceTest, ClassifiesByTheBufferWhereTheDriverTellsNoRange) {
   EXPECT_EQ(device->classify(memory.data() + 100, 8, 16, 100), HostMemory::pageable);
 }
 
+TEST_F(CudaDeviceTest, APointerThatTheDriverRefusesIsPageableAndNoLoss) {
+  auto device = open();
+  ASSERT_NE(device, nullptr);
+  int somewhere = 0;
+  for (const Result code : {result::invalid_context, result::invalid_value}) {
+    fake.fail(1, code, 0);
+    EXPECT_EQ(device->classify(&somewhere, 4, 4, 1), HostMemory::pageable);
+    EXPECT_TRUE(multiply(*device).ok());
+  }
+}
+
 TEST_F(CudaDeviceTest, AnEventThatNobodyRecordedIsAMistakeNotAHang) {
   auto device = open();
   ASSERT_NE(device, nullptr);

@@ -204,6 +204,41 @@ TEST_F(GpuDevice, TransientFailuresLeaveTheDeviceGood) {
   });
 }
 
+// A program on the CUDA runtime: its last error, its current device and its memory are its own, and we
+// survive its cudaDeviceReset.
+TEST_F(GpuDevice, TheRuntimesStateIsTheHostsOwn) {
+  void* runtime = nullptr;
+  for (const char* name : {"libcudart.so.13", "libcudart.so.12", "/usr/local/cuda/lib64/libcudart.so"}) {
+    if (runtime == nullptr) runtime = os::load_library(name);
+  }
+  if (runtime == nullptr) GTEST_SKIP() << "no CUDA runtime on this machine";
+  const auto function = [&](const char* name) { return os::find_symbol(runtime, name); };
+  auto* set_device = reinterpret_cast<int (*)(int)>(function("cudaSetDevice"));
+  auto* get_device = reinterpret_cast<int (*)(int*)>(function("cudaGetDevice"));
+  auto* allocate = reinterpret_cast<int (*)(void**, std::size_t)>(function("cudaMalloc"));
+  auto* last_error = reinterpret_cast<int (*)()>(function("cudaPeekAtLastError"));
+  auto* reset = reinterpret_cast<int (*)()>(function("cudaDeviceReset"));
+  ASSERT_EQ(set_device(0), 0);
+  void* memory = nullptr;
+  ASSERT_EQ(allocate(&memory, 1 << 20), 0);
+  ASSERT_EQ(allocate(&memory, std::size_t{1} << 50), 2) << "cudaErrorMemoryAllocation, on purpose";
+
+  PipelineHarness harness(driver, *driver.table, {2, std::int64_t{16} << 20, std::int64_t{256} << 20});
+  ASSERT_TRUE(harness.status().ok()) << harness.status().what();
+  Product product(600, 500, 400, Transpose::no, Transpose::no, 0.5f);
+  EXPECT_EQ(harness.multiply(product.fresh()).outcome, pipeline::Outcome::done);
+  EXPECT_EQ(product.complaint(), "");
+
+  EXPECT_EQ(last_error(), 2);
+  int current = -1;
+  EXPECT_EQ(get_device(&current), 0);
+  EXPECT_EQ(current, 0);
+
+  EXPECT_EQ(reset(), 0);
+  EXPECT_EQ(harness.multiply(product.fresh()).outcome, pipeline::Outcome::done);
+  EXPECT_EQ(product.complaint(), "");
+}
+
 // Case: another process leaves 200 MB of the GPU. Products beyond that are right, and when the process ends
 // the whole GPU is to be had again.
 TEST_F(GpuDevice, AnotherProcessLeavesLittleMemory) {

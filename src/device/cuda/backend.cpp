@@ -57,14 +57,11 @@ int selected_devices(std::int32_t* ordinals, int capacity) noexcept {
     }
     return written;
   }
-  // The option's table has let only a list of small decimal numbers through; a number named twice is one
-  // device.
+  // The option's table has let only a list of small decimal numbers through, all different.
   for (const char* p = list; *p != '\0' && written < capacity;) {
     std::int32_t ordinal = 0;
     for (; *p >= '0' && *p <= '9'; ++p) ordinal = ordinal * 10 + (*p - '0');
-    bool known = false;
-    for (int i = 0; i < written; ++i) known |= ordinals[i] == ordinal;
-    if (!known) ordinals[written++] = ordinal;
+    ordinals[written++] = ordinal;
     while (*p != '\0' && (*p < '0' || *p > '9')) ++p;
   }
   return written;

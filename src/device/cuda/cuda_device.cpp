@@ -46,6 +46,15 @@ void nap(long ns) noexcept {
   (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 
+// What the driver tells of an address.
+struct PointerFacts {
+  unsigned type = 0;     // 0: ordinary memory, unknown to the driver
+  unsigned managed = 0;  // the driver writes a byte of it
+  DevicePtr range_start = 0;
+  std::size_t range_bytes = 0;
+  unsigned long long buffer_id = 0;
+};
+
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(const DriverTable& driver) noexcept : driver_(driver) {}
@@ -95,6 +104,7 @@ class CudaDevice final : public Device {
   // made after it.
   Status check(Result code, const char* what) noexcept { return note(to_status(code, what, phase_)); }
   Status note(Status status) noexcept;
+  bool facts_of(std::uintptr_t address, PointerFacts& facts) noexcept;
   Status event_at(Event event, EventRef& found) const noexcept;
   StreamRef at(Stream stream) const noexcept { return streams_[static_cast<std::size_t>(stream)]; }
 
@@ -235,22 +245,17 @@ Status CudaDevice::unpin(void* memory) noexcept {
   return check(driver_.mem_host_unregister(memory), "cuMemHostUnregister");
 }
 
-struct PointerFacts {
-  unsigned type = 0;     // 0: ordinary memory, unknown to the driver
-  unsigned managed = 0;  // the driver writes a byte of it
-  DevicePtr range_start = 0;
-  std::size_t range_bytes = 0;
-  unsigned long long buffer_id = 0;
-};
-
 // Unlike its singular, cuPointerGetAttributes answers success and zeros for a pointer that it does not know.
-Result pointer_facts(const DriverTable& driver, std::uintptr_t address, PointerFacts& facts) noexcept {
-  facts = {};
+// Should it say instead that the pointer has no context or no value, that is no statement about ours: not an
+// error.
+bool CudaDevice::facts_of(std::uintptr_t address, PointerFacts& facts) noexcept {
   int attributes[] = {pointer_attribute::memory_type, pointer_attribute::is_managed,
                       pointer_attribute::range_start_addr, pointer_attribute::range_size,
                       pointer_attribute::buffer_id};
   void* values[] = {&facts.type, &facts.managed, &facts.range_start, &facts.range_bytes, &facts.buffer_id};
-  return driver.pointer_get_attributes(5, attributes, values, address);
+  const Result answer = driver_.pointer_get_attributes(5, attributes, values, address);
+  if (answer == result::invalid_context || answer == result::invalid_value) return false;
+  return check(answer, "cuPointerGetAttributes").ok();
 }
 
 // The rows must lie within one allocation or registration, padding included: a copy over the seam of two is
@@ -268,7 +273,7 @@ HostMemory CudaDevice::classify(const void* memory, std::size_t width, std::size
   }
 
   PointerFacts head, tail;
-  if (!check(pointer_facts(driver_, first, head), "cuPointerGetAttributes").ok()) return HostMemory::pageable;
+  if (!facts_of(first, head)) return HostMemory::pageable;
   if (head.managed == 0) {
     if (head.type == kMemoryTypeDevice) return HostMemory::device;
     if (head.type != kMemoryTypeHost) return HostMemory::pageable;
@@ -277,7 +282,7 @@ HostMemory CudaDevice::classify(const void* memory, std::size_t width, std::size
     const bool inside = first >= head.range_start && last - head.range_start < head.range_bytes;
     return inside ? HostMemory::pinned : HostMemory::pageable;
   }
-  if (!check(pointer_facts(driver_, last, tail), "cuPointerGetAttributes").ok()) return HostMemory::pageable;
+  if (!facts_of(last, tail)) return HostMemory::pageable;
   const bool same = head.buffer_id != 0 && head.buffer_id == tail.buffer_id && head.type == tail.type;
   return same ? HostMemory::pinned : HostMemory::pageable;
 }
