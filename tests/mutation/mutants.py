@@ -83,10 +83,9 @@ MUTANTS = (
     # --- the ledger, and calls that are taken back ---
     Mutant("a tile that is home is not marked: beta twice after a failure", "src/pipeline/copy_queue.cpp",
            "  tile.end();\n", "", ("pipeline:Results.KernelAndTilesAreReported", FAULTS)),
-    Mutant("a tile is marked that was not written", "src/pipeline/copy_queue.cpp",
-           "  if (!entry.allowed()) return;\n",
-           "  if (!entry.allowed()) {\n    if (task.kind == CopyKind::write_back && task.tiles[index].begin()) task.tiles[index].end();\n    return;\n  }\n",
-           ("pipeline:CopyQueue.ClosedGateMovesNothing", "pipeline:Faults.DeadlineAtAnyMoment")),
+    Mutant("a tile counts as written before anything was", "src/pipeline/ledger.cpp",
+           "tile.state.store(TileState::pending,", "tile.state.store(TileState::written,",
+           ("pipeline:Ledger.LeftRegionsAreMerged", FAULTS)),
     Mutant("a call that was taken back goes on writing C", "src/pipeline/copy_queue.cpp",
            "  if (!entry.allowed()) return;\n", "",
            ("pipeline:CopyQueue.ClosedGateMovesNothing", "pipeline:Faults.DeadlineAtAnyMoment")),
