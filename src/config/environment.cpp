@@ -31,12 +31,18 @@ void warn_bad_value(const Row& row, const char* value, int fd) noexcept {
   line.write_to(fd);
 }
 
+bool is_reserved(std::string_view name) noexcept {
+  for (const std::string_view prefix : kReservedPrefixes)
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
 void warn_unknown_names(const char* const* environment, int fd) noexcept {
   int told = 0;
   for (; *environment != nullptr && told < kMostUnknown; ++environment) {
     const std::string_view entry = *environment;
     const std::string_view name = entry.substr(0, entry.find('='));
-    if (!name.starts_with(kPrefix) || name.starts_with(kReservedPrefix)) continue;
+    if (!name.starts_with(kPrefix) || is_reserved(name)) continue;
     if (find_row(name) != nullptr) continue;
     os::Line line;
     line.text("gemmhoist: ");

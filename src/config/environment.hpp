@@ -1,6 +1,8 @@
 // Reading the options from an environment: pure but for the lines that it writes about bad settings.
 #pragma once
 
+#include <string_view>
+
 #include "config/options.hpp"
 #include "config/table.hpp"
 
@@ -12,8 +14,8 @@ struct TextStorage {
   char text[kTexts][kLongestPath + 1];
 };
 
-// Names that begin so are for tests of the library and never reported as unknown.
-inline constexpr std::string_view kReservedPrefix = "GEMMHOIST_TEST_";
+// Names that begin so are for the tests of the library and never reported as unknown.
+inline constexpr std::string_view kReservedPrefixes[] = {"GEMMHOIST_TEST_", "GEMMHOIST_SIM_"};
 
 // `environment`: "NAME=value" strings, a null pointer last. The first of two equal names counts, as for
 // getenv. Each bad value and each unknown GEMMHOIST_ name (eight of them at most) makes one line on

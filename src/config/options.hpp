@@ -43,9 +43,9 @@ std::span<const OptionSpec> option_specs() noexcept;
 // The process' options: parsed at the first call, from the environment (none in a program with raised
 // privileges, as secure_getenv has it). A bad value is reported once, in one line on stderr that names
 // setting, value and allowed range; its default stays. So is a GEMMHOIST_ name that is no option
-// (GEMMHOIST_TEST_ names are left to tests). Needs little stack, allocates nothing from the heap, and is safe
-// from any thread, from constructors and in a forked child. The first call reads `environ` and must not race
-// with setenv: the load hook makes it.
+// (GEMMHOIST_TEST_ and GEMMHOIST_SIM_ names are left to tests). Needs little stack, allocates nothing from
+// the heap, and is safe from any thread, from constructors and in a forked child. The first call reads
+// `environ` and must not race with setenv: the load hook makes it.
 const Options& options() noexcept;
 
 // Parses `value` for `name` into `options`; false when the name is unknown or the value is not allowed.

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "observe/trace.hpp"
+
 namespace gemmhoist::observe {
 namespace {
 
@@ -49,6 +51,7 @@ std::uint64_t total(Counter counter) noexcept {
 }
 
 void reset_after_fork() noexcept {
+  reset_trace_after_fork();
   for (Shard& shard : shards)
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
 }

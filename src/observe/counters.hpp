@@ -28,6 +28,7 @@ enum class Counter : std::uint8_t {
 const char* name(Counter counter) noexcept;
 void add(Counter counter, std::uint64_t amount = 1) noexcept;
 std::uint64_t total(Counter counter) noexcept;
-void reset_after_fork() noexcept;  // the child counts its own
+// In a forked child: it counts its own, and traces its own (reset_trace_after_fork).
+void reset_after_fork() noexcept;
 
 }  // namespace gemmhoist::observe

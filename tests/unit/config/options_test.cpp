@@ -134,7 +134,8 @@ struct Reading {
 };
 
 TEST(ReadEnvironment, NothingSetNothingSaid) {
-  const Reading r({"PATH=/bin", "GEMMHOIST=1", "XGEMMHOIST_ROUTE=gpu", "GEMMHOIST_TEST_ANYTHING=1"});
+  const Reading r(
+      {"PATH=/bin", "GEMMHOIST=1", "XGEMMHOIST_ROUTE=gpu", "GEMMHOIST_TEST_ANYTHING=1", "GEMMHOIST_SIM_X=1"});
   EXPECT_EQ(r.said, "");
   EXPECT_EQ(r.options.route, RouteMode::automatic);
   EXPECT_EQ(r.options.pinned_mib, 64);
