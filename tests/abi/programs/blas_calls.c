@@ -201,6 +201,52 @@ static int forked(const struct target* t) {
   return 0;
 }
 
+static uint64_t counter(const char* name) {
+  int (*stat)(const char*, uint64_t*) =
+      (int (*)(const char*, uint64_t*))dlsym(RTLD_DEFAULT, "gemmhoist_stat");
+  uint64_t count = 0;
+  if (stat != NULL) stat(name, &count);
+  return count;
+}
+
+/* Parent, then a child forked from it, then the parent again. The child's answer is that of its own counters.
+ */
+static int family(const struct target* t) {
+  long wrong = wrong_elements(t, 102, 111, 112, 70, 60, 50, 1, 0.5f);
+  const pid_t child = fork();
+  if (child == 0) {
+    wrong = wrong_elements(t, 102, 111, 112, 70, 60, 50, 1, 0.5f);
+    _exit(wrong != 0 ? 1 : counter("calls_cpu") == 1 && counter("calls_gpu") == 0 ? 0 : 2);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  wrong += wrong_elements(t, 102, 112, 111, 70, 60, 50, -1, 0);
+  printf("%s, child %d\n", wrong == 0 ? "right" : "wrong", WEXITSTATUS(status));
+  return wrong != 0;
+}
+
+/* The first call of the process, on a thread with as little stack as a thread may have. */
+static void* on_small_stack(void* unused) {
+  (void)unused;
+  thread_wrong = wrong_elements(&thread_target, 102, 111, 112, 70, 60, 50, 1, 0.5f);
+  return NULL;
+}
+
+static int small_stack(const struct target* t) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  thread_target = *t;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstacksize(&attributes, 16384) != 0 ||
+      pthread_create(&thread, &attributes, on_small_stack, NULL) != 0) {
+    puts("no thread");
+    return 1;
+  }
+  pthread_join(thread, NULL);
+  puts(thread_wrong == 0 ? "right" : "wrong");
+  return thread_wrong != 0;
+}
+
 static struct target exit_target;
 static void at_exit(void) {
   puts(wrong_elements(&exit_target, 101 + !exit_target.cblas, 112, 111, 40, 30, 20, 1, 0) == 0 ? "right"
@@ -247,6 +293,8 @@ int main(int argc, char** argv) {
   if (strcmp(command, "special") == 0) status = special(&t);
   if (strcmp(command, "threads") == 0) status = threads(&t);
   if (strcmp(command, "fork") == 0) status = forked(&t);
+  if (strcmp(command, "family") == 0) status = family(&t);
+  if (strcmp(command, "small-stack") == 0) status = small_stack(&t);
   if (strcmp(command, "maps") == 0) status = maps(&t);
   if (strcmp(command, "atexit") == 0) {
     exit_target = t;

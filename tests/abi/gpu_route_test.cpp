@@ -1,0 +1,80 @@
+// The exported names with every product on the GPU route: the test-only library, whose device is simulated on
+// the host.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "abi/process.hpp"
+
+namespace gemmhoist::test {
+namespace {
+
+class GpuRoute : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* library = std::getenv("GEMMHOIST_TEST_SIM_LIBRARY");
+    if (library == nullptr) GTEST_SKIP() << "the library on the simulated device was not built";
+    environment_ = {{"LD_PRELOAD", library}, {"GEMMHOIST_ROUTE", "gpu"}};
+  }
+  Result calls(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {program("calls_openblas"), "counters"});
+    return run(arguments, environment_);
+  }
+  Environment environment_;
+};
+
+TEST_F(GpuRoute, EverySpellingIsServed) {
+  for (const char* spelling : {"cblas_sgemm", "sgemm_", "sgemm", "scipy_cblas_sgemm", "scipy_sgemm_"}) {
+    const Result result = calls({"product", spelling, "32"});
+    EXPECT_EQ(result.out.substr(0, 6), "right\n") << spelling << result.err;
+    EXPECT_EQ(result.counter("calls_gpu"), result.counter("calls_cblas") + result.counter("calls_fortran"));
+  }
+  for (const char* spelling :
+       {"cblas_sgemm64_", "cblas_sgemm_64", "sgemm_64_", "scipy_cblas_sgemm64_", "scipy_sgemm_64_"}) {
+    const Result result = calls({"product", spelling, "64"});
+    EXPECT_EQ(result.out.substr(0, 6), "right\n") << spelling << result.err;
+    EXPECT_EQ(result.counter("calls_gpu"),
+              result.counter("calls_cblas64") + result.counter("calls_fortran64"));
+    EXPECT_GT(result.counter("calls_gpu"), 0);
+  }
+}
+
+TEST_F(GpuRoute, ReportsAndSpecialValuesAreThoseOfTheBlas) {
+  for (const char* spelling : {"cblas_sgemm", "sgemm_"}) {
+    const Result plain = run({program("calls_openblas"), "illegal", spelling});
+    const Result served = run({program("calls_openblas"), "illegal", spelling}, environment_);
+    EXPECT_EQ(served.out, plain.out);
+    EXPECT_EQ(served.err, plain.err);
+    EXPECT_EQ(calls({"special", spelling}).out.substr(0, 6), "right\n");
+  }
+}
+
+TEST_F(GpuRoute, ForkedChildGoesToTheCpuAndTheParentGoesOn) {
+  const Result result = calls({"family", "cblas_sgemm"});
+  EXPECT_EQ(result.out.substr(0, 15), "right, child 0\n") << result.out << result.err;
+  EXPECT_EQ(result.counter("calls_gpu"), 2);
+  EXPECT_EQ(result.counter("calls_rescued"), 0);
+}
+
+// In a program without a BLAS of its own: OpenBLAS has 60 KiB of thread-local storage, and a thread with a 16
+// KiB stack cannot even be made beside it.
+TEST_F(GpuRoute, FirstCallOnASmallStack) {
+  const Result result = run({program("calls_alone"), "counters", "small-stack", "cblas_sgemm"}, environment_);
+  EXPECT_EQ(result.out.substr(0, 6), "right\n") << result.out << result.err << result.status;
+  EXPECT_EQ(result.counter("calls_gpu"), 1);
+}
+
+TEST_F(GpuRoute, ThreadsConstructorsAndExitHandlers) {
+  const Result threads = calls({"threads", "sgemm_"});
+  EXPECT_EQ(threads.out.substr(0, 6), "right\n");
+  EXPECT_EQ(threads.counter("calls_gpu") + threads.counter("calls_cpu"), 16 * 20);
+  const Result constructor = calls({"once", "cblas_sgemm", "32", "open", program("libcalls_when_loaded.so")});
+  EXPECT_EQ(constructor.out.substr(0, 22), "constructor: 12\nright\n") << constructor.err;
+  const Result at_exit = calls({"atexit", "cblas_sgemm"});
+  EXPECT_EQ(at_exit.out.find("right\n"), 0u) << at_exit.out;
+  EXPECT_EQ(at_exit.err, "");
+  EXPECT_EQ(at_exit.status, 7);
+}
+
+}  // namespace
+}  // namespace gemmhoist::test
