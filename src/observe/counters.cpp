@@ -50,10 +50,14 @@ std::uint64_t total(Counter counter) noexcept {
   return sum;
 }
 
-void reset_after_fork() noexcept {
-  reset_trace_after_fork();
+void reset_counters() noexcept {
   for (Shard& shard : shards)
     for (auto& value : shard.values) value.store(0, std::memory_order_relaxed);
+}
+
+void reset_after_fork() noexcept {
+  reset_counters();
+  reset_trace_after_fork();
 }
 
 }  // namespace gemmhoist::observe

@@ -30,5 +30,6 @@ void add(Counter counter, std::uint64_t amount = 1) noexcept;
 std::uint64_t total(Counter counter) noexcept;
 // In a forked child: it counts its own, and traces its own (reset_trace_after_fork).
 void reset_after_fork() noexcept;
+void reset_counters() noexcept;  // the first half of it
 
 }  // namespace gemmhoist::observe

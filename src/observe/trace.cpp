@@ -37,12 +37,14 @@ constinit std::atomic<std::size_t> dropped{0};
 
 enum State : int { unknown, disabled, enabled };
 constinit std::atomic<int> state{unknown};
+constinit std::atomic<bool> in_child{false};
 constinit char file_path[os::kPathBytes] = {};
 
 __attribute__((noinline, cold)) int look_at_options() noexcept {
   const char* path = config::options().trace;
   int found = disabled;
-  if (path[0] != '\0') {
+  const bool parents = in_child.load(std::memory_order_relaxed) && !names_process(path);
+  if (path[0] != '\0' && !parents) {
     if (make_absolute(path, file_path, sizeof file_path))
       found = enabled;
     else
@@ -122,7 +124,8 @@ void reset_trace_after_fork() noexcept {
     if (Block* old = block.exchange(nullptr, std::memory_order_relaxed)) munmap(old, sizeof(Block));
   taken.store(0, std::memory_order_relaxed);
   dropped.store(0, std::memory_order_relaxed);
-  if (trace_enabled() && !names_process(file_path)) state.store(disabled, std::memory_order_release);
+  in_child.store(true, std::memory_order_relaxed);
+  state.store(unknown, std::memory_order_release);  // looked at again, as a child's
 }
 
 }  // namespace gemmhoist::observe

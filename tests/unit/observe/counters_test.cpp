@@ -24,7 +24,7 @@ TEST(Counters, NamesDiffer) {
 }
 
 TEST(Counters, NoAdditionIsLostAndNoneStrays) {
-  reset_after_fork();
+  reset_counters();
   constexpr int kThreads = 40, kTimes = 20000;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
@@ -39,7 +39,7 @@ TEST(Counters, NoAdditionIsLostAndNoneStrays) {
   EXPECT_EQ(total(Counter::bytes_d2h), std::uint64_t{kThreads} * kTimes * 3);
   EXPECT_EQ(total(Counter::bytes_h2d), 0u);
   EXPECT_EQ(total(Counter::calls_gpu), 0u);
-  reset_after_fork();
+  reset_counters();
   EXPECT_EQ(total(Counter::calls_cpu), 0u);
 }
 

@@ -115,12 +115,12 @@ TEST(LogText, TheLongestLinesFit) {
   EXPECT_FALSE(people.overflowed());
   EXPECT_FALSE(programs.overflowed());
   EXPECT_TRUE(json::parse(programs.c_str())["beta"].is_null());
-  reset_after_fork();
+  reset_counters();
   for (int i = 0; i < static_cast<int>(Counter::count_); ++i) add(static_cast<Counter>(i), UINT64_MAX);
   encode_summary(summary);
   EXPECT_FALSE(summary.overflowed());
   EXPECT_EQ(json::parse(summary.c_str())["bytes_d2h"], UINT64_MAX);
-  reset_after_fork();
+  reset_counters();
 }
 
 TEST(DecisionLog, SilentByDefault) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "in_child.hpp"
+#include "observe/counters.hpp"
 #include "temporary_folder.hpp"
 
 namespace gemmhoist::observe {
@@ -139,7 +140,7 @@ TEST(Trace, AForkedChildDoesNotReplaceTheParentsFile) {
     add_some(1, 2);
     const pid_t grandchild = fork();
     if (grandchild == 0) {
-      reset_trace_after_fork();
+      reset_after_fork();
       add_span({"caller", -1, 0, "in the child", 1, 2, 0});
       write_trace();
       _exit(trace_enabled() ? 1 : 0);
@@ -160,7 +161,7 @@ TEST(Trace, WithTheProcessIdInItsNameTheChildWritesItsOwn) {
     add_some(1, 2);
     const pid_t grandchild = fork();
     if (grandchild == 0) {
-      reset_trace_after_fork();
+      reset_after_fork();
       add_span({"caller", -1, 0, "in the child", 1, 2, 0});
       write_trace();
       _exit(0);
