@@ -257,6 +257,7 @@ void on_fork_child() noexcept {
 
 void on_unload() noexcept {
   const os::ErrnoGuard kept_errno;
+  if (os::forked_since_armed()) observe::reset_after_fork();  // forked past our hook: the trace is the parent's
   save_profile(machine_profile());
   observe::write_trace();
   observe::write_summary();
