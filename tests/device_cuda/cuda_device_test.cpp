@@ -58,6 +58,7 @@ TEST_F(CudaDeviceTest, RelaxesTheCaptureModeBeforeAnythingThatACaptureForbids) {
   EXPECT_LT(place("cuCtxCreate_v2"), place("cuModuleLoadData"));
   EXPECT_EQ(std::count(log.begin(), log.end(), "cuDevicePrimaryCtxRetain"), 0);
   EXPECT_EQ(std::count(log.begin(), log.end(), "cuStreamCreateWithPriority"), kStreams);
+  EXPECT_EQ(fake.live("blocking streams"), 0) << "streams that the host's default stream would wait for";
 }
 
 TEST_F(CudaDeviceTest, GivesEverythingBackWhenClosed) {

@@ -20,7 +20,8 @@ void fake_cuda_fail_function(const char* function, long k, int code, int sticky)
 // Driver calls since the last reset, and their names, one a line.
 long fake_cuda_calls();
 std::size_t fake_cuda_log(char* text, std::size_t capacity);
-// How many are alive: "contexts", "allocations", "registrations", "modules", "streams", "events".
+// How many are alive: "contexts", "allocations", "registrations", "modules", "streams", "events"; "blocking
+// streams": those that wait for the legacy default stream, and it for them.
 long fake_cuda_live(const char* what);
 // True where a call of another thread has broken a capture in GLOBAL mode since the last reset.
 int fake_cuda_capture_broken();

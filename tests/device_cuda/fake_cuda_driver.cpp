@@ -47,6 +47,7 @@ struct FunctionHandle {
 };
 struct StreamHandle {
   Context owner;
+  bool waits_for_default = false;  // not made NON_BLOCKING
   bool capturing = false;
 };
 struct EventHandle {
@@ -320,6 +321,10 @@ FAKE_API long fake_cuda_live(const char* what) {
   if (name == "registrations") return blocks(true);
   if (name == "modules") return static_cast<long>(d.modules.size());
   if (name == "streams") return static_cast<long>(d.streams.size());
+  if (name == "blocking streams") {
+    return std::count_if(d.streams.begin(), d.streams.end(),
+                         [](const auto& entry) { return entry.second->waits_for_default; });
+  }
   if (name == "events") return static_cast<long>(d.events.size());
   return -1;
 }
@@ -615,6 +620,7 @@ FAKE_API Result cuStreamCreateWithPriority(StreamRef* stream, unsigned flags, in
   if (flags > 1 || priority > 0 || priority < -5) return result::invalid_value;
   auto made = std::make_unique<cuda::StreamHandle>();
   made->owner = current;
+  made->waits_for_default = (flags & cuda::kStreamNonBlocking) == 0;
   *stream = made.get();
   driver().streams[*stream] = std::move(made);
   return 0;
