@@ -12,6 +12,16 @@ import numpy
 # Unit vectors of 4096 terms, a few tens of them not zero: sums of some tens of products in another order.
 TOLERANCE = 1e-5
 
+WORDS = {
+    "gpu_absent": " (no GPU that this build can use)",
+    "gpu_cold": " (the GPU has not earned its start yet)",
+    "gpu_starting": " (the GPU starts meanwhile)",
+    "gpu_faster": " (predicted to be faster)",
+    "cpu_faster": " (predicted to be faster)",
+    "worth_waiting": " (faster even with the GPU's start)",
+    "too_small": " (no gain possible)",
+}
+
 
 def main(without_path, with_path, decisions_path):
     without, served = numpy.load(without_path), numpy.load(with_path)
@@ -22,16 +32,18 @@ def main(without_path, with_path, decisions_path):
     print(f"   matrix products: {float(without['seconds']):.3f} s without the library, {float(served['seconds']):.3f} s with it")
 
     with open(decisions_path) as lines:
-        decisions = [json.loads(line) for line in lines if line.startswith("{")]
-    routes = Counter((d["route"], d["reason"]) for d in decisions)
-    for (route, reason), count in routes.most_common():
-        print(f"   route: {count} products on the {route}: {reason}")
-    for line in sorted(decisions, key=lambda d: -d["m"] * d["n"] * d["k"])[:4]:
-        print(f"   {json.dumps(line)}")
+        events = [json.loads(line) for line in lines]
+    calls = [event for event in events if event["event"] == "call"]
+    for (spelling, route, reason), count in Counter((c["spelling"], c["route"], c["reason"]) for c in calls).most_common():
+        print(f"   route: {count} calls of {spelling} went to the {route}: {reason}{WORDS.get(reason, '')}")
+    for call in sorted(calls, key=lambda c: -c["m"] * c["n"] * c["k"])[:4]:
+        kernel = f", kernel {call['kernel']}" if call["kernel"] else ""
+        print(f"   call: {call['trans']} m={call['m']} n={call['n']} k={call['k']} {call['route']} {call['measured_ms']:.1f} ms, predicted "
+              f"cpu {call['predicted_cpu_ms'] or '-'} ms, gpu {call['predicted_gpu_ms'] or '-'} ms{kernel}")
     if difference > TOLERANCE:
         print("   the answers differ", file=sys.stderr)
         return 1
-    if not decisions:
+    if not calls:
         print("   the library logged no product: it was not bound", file=sys.stderr)
         return 1
     return 0
