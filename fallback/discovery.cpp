@@ -241,6 +241,7 @@ constinit std::atomic<const Provider*> g_published[kSpellings]{};
       while (slot.load(std::memory_order_acquire) == nullptr) sched_yield();  // 256 others are at it
     }
   }
+  (void)dlerror();  // a name that we did not find is no error of the host's
   errno = saved_errno;
   return *slot.load(std::memory_order_acquire);
 }

@@ -170,17 +170,17 @@ TEST(Discovery, CopyOfOurselvesIsNoBlas) {
   EXPECT_TRUE(mentions(result.err, "GEMMHOIST_FALLBACK"));
 }
 
-// Hides every directory that holds a BLAS under an empty file system of the child's own, then becomes
-// `command`.
-Result run_without_any_blas(const std::vector<std::string>& command, const Environment& environment) {
+// Hides `directories`, and every plain file whose name holds `part`, under empty ones of the child's own,
+// then becomes `command`.
+Result run_without(const std::vector<std::string>& directories, const std::string& part,
+                   const std::vector<std::string>& command, const Environment& environment) {
   std::string script = "set -e; ";
-  for (const std::string& directory :
-       {openblas_directory(), openblas64_directory(), reference_directory(), reference64_directory()}) {
+  for (const std::string& directory : directories) {
     if (!directory.empty()) script += "mount -t tmpfs none " + directory + "; ";
   }
   for (const auto& entry : fs::directory_iterator(multiarch())) {
     const std::string file = entry.path().filename().string();
-    if (!entry.is_symlink() && entry.is_regular_file() && file.find("blas") != std::string::npos) {
+    if (!entry.is_symlink() && entry.is_regular_file() && file.find(part) != std::string::npos) {
       script += "mount --bind /dev/null " + entry.path().string() + "; ";
     }
   }
@@ -188,6 +188,27 @@ Result run_without_any_blas(const std::vector<std::string>& command, const Envir
   script += "exec";
   for (const std::string& word : command) script += " '" + word + "'";
   return run({"unshare", "-rm", "sh", "-c", script});
+}
+
+Result run_without_any_blas(const std::vector<std::string>& command, const Environment& environment) {
+  return run_without(
+      {openblas_directory(), openblas64_directory(), reference_directory(), reference64_directory()}, "blas",
+      command, environment);
+}
+
+TEST(Discovery, NaiveServesWhereThereIsNoOpenBlas) {
+  if (run({"unshare", "-rm", "true"}).status != 0) GTEST_SKIP() << "no mount namespace may be made here";
+  const std::string reference = reference_directory();
+  GEMMHOIST_NEEDS(reference, "the reference BLAS");
+  for (const char* spelling : {"cblas_sgemm", "sgemm_"}) {
+    const Result result = run_without({openblas_directory(), openblas64_directory()}, "openblas",
+                                      {program("calls_blas"), "counters", "maps", spelling, "32"},
+                                      preloaded({{"LD_LIBRARY_PATH", reference}}));
+    expect_served(result);
+    EXPECT_TRUE(mentions(result.out, "libblas.so.3"));
+    EXPECT_FALSE(mentions(result.out, "openblas")) << result.out;
+    EXPECT_EQ(result.counter("calls_cblas") + result.counter("calls_fortran"), 1);
+  }
 }
 
 TEST(Discovery, NoBlasAtAll) {
