@@ -66,6 +66,7 @@ Status Execution::run(Ledger& ledger) {
   context_.job.ledger.store(&ledger, std::memory_order_release);
   GEMMHOIST_RETURN_IF_FAILED(walk());
   context_.job.call_times.submit_s = 1e-9 * static_cast<double>(submit_ns_);
+  uploads_.trace_rest();
   return context_.timed ? read_kernel_times() : Status();
 }
 

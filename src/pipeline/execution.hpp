@@ -88,6 +88,8 @@ class Uploads {
   Status publish(bool& progressed) noexcept;
   // Issues what is ready of upload step `step`, the one at the plan's head; `done` when all of it is.
   Status issue(std::int32_t step, bool& progressed, bool& done) noexcept;
+  // Spans of the copies that no later chunk's turn has shown; when all of them have ended.
+  void trace_rest() noexcept;
   std::int64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -112,6 +114,7 @@ class Uploads {
   Status end_step(std::int32_t index) noexcept;
   Status zero_padding(const plan::Step& step, device::Stream stream) noexcept;
   Status slot_is_free(std::size_t slot, bool& free) noexcept;
+  void trace_slot(std::size_t slot) noexcept;
   Status issue_chunk(Chunk& chunk) noexcept;
   Status copy_to_device(const Chunk& chunk, std::size_t slot, device::DevicePointer target,
                         std::int64_t target_pitch) noexcept;

@@ -92,13 +92,22 @@ Status Uploads::slot_is_free(std::size_t slot, bool& free) noexcept {
   device::EventState reached{};
   GEMMHOIST_RETURN_IF_FAILED(context_.device.query(Events::end(Events::kH2d, slot), reached));
   if (reached == device::EventState::pending) return {};
-  if (context_.traced) {
-    context_.add_span(Events::begin(Events::kH2d, slot), Events::end(Events::kH2d, slot), "H2D stream", 0,
-                      "upload", state.bytes);
-  }
+  trace_slot(slot);
   state = Slot{};
   free = true;
   return {};
+}
+
+void Uploads::trace_slot(std::size_t slot) noexcept {
+  if (!context_.traced) return;
+  context_.add_span(Events::begin(Events::kH2d, slot), Events::end(Events::kH2d, slot), "H2D stream", 0,
+                    "upload", slots_[slot].bytes);
+}
+
+void Uploads::trace_rest() noexcept {
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (slots_[slot].issued) trace_slot(slot);
+  }
 }
 
 // Slots are taken in turn by chunks in turn. A chunk that needs no staging takes its turn too, without using

@@ -5,6 +5,8 @@
 #include <limits>
 #include <thread>
 
+#include "observe/decision_log.hpp"
+#include "observe/trace.hpp"
 #include "rig.hpp"
 
 namespace gemmhoist::test {
@@ -218,6 +220,43 @@ TEST(Results, KernelAndTilesAreReported) {
   EXPECT_GT(result.tiles, 0);
   EXPECT_GT(result.times.total_s, 0);
   EXPECT_GT(result.times.submit_s, 0);
+  // Kernels are timed where somebody asked: this runs with and without a log and a trace.
+  EXPECT_EQ(result.times.kernel_s > 0, observe::call_log_enabled() || observe::trace_enabled());
+}
+
+// The caller copies too, and applies beta: its rounding, its flushing of subnormals and its traps are its
+// own.
+TEST(Results, CallersFloatingPointEnvironmentStaysItsOwn) {
+  RigOptions options;
+  options.host_threads = 1;
+  Rig rig(options);
+  Product product({400, 300, 1, Transpose::no, Transpose::no, 0, 0, 1, 1, 0.5F});
+  for (std::int64_t i = 0; i < 400; ++i) product.a()[i] = 0;
+  for (std::size_t i = 0; i < product.c_size(); ++i)
+    product.c()[i] = 0x1p-140F * static_cast<float>(i % 500 + 1);
+  product.remember_c();
+#if defined(__x86_64__)
+  const unsigned before = __builtin_ia32_stmxcsr();
+  constexpr unsigned kFlushAndRoundUp = 0x8040 | 0x4000;
+  const auto multiply = [&] {
+    __builtin_ia32_ldmxcsr((before & ~0x7fU) | kFlushAndRoundUp);
+    const pipeline::Outcome outcome = rig.multiply(product.call()).outcome;
+    const unsigned after = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before);
+    EXPECT_EQ(after & ~0x3fU, ((before & ~0x7fU) | kFlushAndRoundUp) & ~0x3fU);
+    return outcome;
+  };
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(multiply(), pipeline::Outcome::done);
+    for (std::int64_t j = 0; j < 300; ++j) {
+      for (std::int64_t r = 0; r < 400; ++r) {
+        const auto at = static_cast<std::size_t>(r + j * 401);
+        ASSERT_EQ(product.c()[at], 0.5F * (0x1p-140F * static_cast<float>(at % 500 + 1)));
+      }
+    }
+    product.restore_c();
+  }
+#endif
 }
 
 TEST(Results, RealTileSizes) {
