@@ -18,9 +18,12 @@ typedef int stat_function(const char* name, uint64_t* value);
 typedef const char* stat_name_function(size_t index);
 
 __attribute__((destructor)) static void write_counters(void) {
-  const char* folder = getenv("GEMMHOIST_PEER_COUNTERS");
-  stat_function* stat = (stat_function*)(intptr_t)dlsym(RTLD_DEFAULT, "gemmhoist_stat");
-  stat_name_function* stat_name = (stat_name_function*)(intptr_t)dlsym(RTLD_DEFAULT, "gemmhoist_stat_name");
+  const char* folder = getenv("PEER_COUNTERS");
+  /* By name first: NumPy loads its BLAS, and the library behind it, where RTLD_DEFAULT does not look. */
+  void* library = dlopen("libgemmhoist.so.0", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == NULL) library = RTLD_DEFAULT;
+  stat_function* stat = (stat_function*)(intptr_t)dlsym(library, "gemmhoist_stat");
+  stat_name_function* stat_name = (stat_name_function*)(intptr_t)dlsym(library, "gemmhoist_stat_name");
   if (folder == NULL || stat == NULL || stat_name == NULL) return;
   char path[4096];
   snprintf(path, sizeof path, "%s/%ld", folder, (long)getpid());

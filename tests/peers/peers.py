@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Other projects' BLAS tests, run unmodified with the library preloaded; each suite is one TAP point.
 
-usage: peers.py --mode plain|cpu|sim|gpu --probe PROBE [--library LIBRARY] [--wheels FOLDER] [SUITE...]
+usage: peers.py --mode plain|cpu|shim|sim|gpu --probe PROBE [--library LIBRARY] [--wheels FOLDER] [SUITE...]
 
 plain  no library: the suites over OpenBLAS itself, so that a failure elsewhere is known to be ours
 cpu    GEMMHOIST_ROUTE=cpu: every product through the fallback
+shim   as cpu, but without a preload: LIBRARY is a libblas.so.3 whose folder comes first in LD_LIBRARY_PATH
 sim    GEMMHOIST_ROUTE=gpu with the test library on the simulated device
 gpu    GEMMHOIST_ROUTE=gpu on this machine's GPU
 
@@ -60,12 +61,15 @@ class Host:
         counters = Path(folder) / "counters"
         counters.mkdir(exist_ok=True)
         env = {name: value for name, value in os.environ.items() if not name.startswith(("GEMMHOIST_", "LD_"))}
-        env |= {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "GEMMHOIST_PEER_COUNTERS": str(counters)}
+        env |= {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "PEER_COUNTERS": str(counters)}
         env |= extra or {}
         preload = [self.probe]
-        if self.mode != "plain":
+        if self.mode == "shim":
+            env["LD_LIBRARY_PATH"] = os.path.dirname(self.library)
+        elif self.mode != "plain":
             preload.append(self.library)
-            env["GEMMHOIST_ROUTE"] = "cpu" if self.mode == "cpu" else "gpu"
+        if self.mode != "plain":
+            env["GEMMHOIST_ROUTE"] = "gpu" if self.mode in ("sim", "gpu") else "cpu"
             # A loaded two-core machine may keep a simulated device waiting; a suite that went to the CPU for
             # impatience would prove nothing.
             env["GEMMHOIST_DEADLINE_MS"] = "60000"
@@ -184,6 +188,10 @@ SUITES = {
 }
 
 
+# What asks for libblas.so.3 by that name.
+LINKED_TO_LIBBLAS = ("xblat3s", "xscblat3", "numpy-debian")
+
+
 def route_complaint(mode, result):
     """What the counters say against the run; empty when they bear it out."""
     if mode == "plain":
@@ -195,7 +203,7 @@ def route_complaint(mode, result):
     entries = sum(c.get(name, 0) for name in ("calls_cblas", "calls_fortran", "calls_cblas64", "calls_fortran64"))
     if result.calls and entries < result.calls:
         return f"the suite made {result.calls} calls, the library saw {entries}"
-    if mode == "cpu" and (cpu == 0 or gpu != 0):
+    if mode in ("cpu", "shim") and (cpu == 0 or gpu != 0):
         return f"CPU route asked for: calls_cpu {cpu}, calls_gpu {gpu}"
     if mode in ("sim", "gpu"):
         if gpu == 0:
@@ -216,7 +224,7 @@ def has_gpu():
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mode", choices=("plain", "cpu", "sim", "gpu"), required=True)
+    parser.add_argument("--mode", choices=("plain", "cpu", "shim", "sim", "gpu"), required=True)
     parser.add_argument("--probe", required=True)
     parser.add_argument("--library")
     parser.add_argument("--wheels")
@@ -227,6 +235,8 @@ def main():
     tap = Tap()
     for name, suite in SUITES.items():
         if options.suites and name not in options.suites:
+            continue
+        if options.mode == "shim" and name not in LINKED_TO_LIBBLAS:
             continue
         if options.mode == "gpu" and not has_gpu():
             tap.skip(f"gpu: {name}", "no GPU on this machine")
