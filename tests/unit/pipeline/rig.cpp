@@ -61,6 +61,8 @@ Rig::~Rig() {
     Waited end([&](device::Device* device, Status) { pipeline::close_engine(engine_, device); });
     if (worker_->submit(end)) {
       end.wait();
+    } else {
+      pipeline::close_engine(engine_, nullptr);  // a test closed the worker, and with it the device went
     }
   }
   if (worker_->close(observe::now_ns() + 20'000 * kMillisecond, device::AtClose::destroy_device))
@@ -113,7 +115,7 @@ void Rig::on_worker(const std::function<void(device::Device&)>& body) {
 }
 
 bool Rig::close_worker(std::int64_t patience_ms) {
-  return worker_->close(observe::now_ns() + patience_ms * kMillisecond);
+  return worker_->close(observe::now_ns() + patience_ms * kMillisecond, device::AtClose::destroy_device);
 }
 
 }  // namespace gemmhoist::test
