@@ -6,11 +6,8 @@
 #include <limits>
 
 #include "kernels/sgemm_fp32_128x128x16_s3_sm80.hpp"
-#include "kernels/sgemm_fp32_128x128x16_s3_sm90.hpp"
 #include "kernels/sgemm_fp32_128x128x8_s2_sm75.hpp"
 #include "kernels/sgemm_fp32_128x256x32_s3_sm80.hpp"
-#include "kernels/sgemm_fp32_128x256x32_s4_sm90.hpp"
-#include "kernels/sgemm_fp32_128x256x32_s4_u4_sm90.hpp"
 #include "kernels/sgemm_fp32_16x16x1_s1_sm75.hpp"
 #include "kernels/sgemm_fp32_64x64x16_s3_sm80.hpp"
 #include "kernels/tile_order.hpp"
@@ -21,11 +18,9 @@ namespace {
 
 // Most capable first within a precision; what is no choice for a product comes last.
 constexpr std::array kKnown{
-    descriptor_sgemm_fp32_128x256x32_s3_sm80,    descriptor_sgemm_fp32_128x256x32_s4_sm90,
-    descriptor_sgemm_fp32_128x256x32_s4_u4_sm90, descriptor_sgemm_fp32_128x128x16_s3_sm80,
-    descriptor_sgemm_fp32_128x128x16_s3_sm90,    descriptor_sgemm_fp32_64x64x16_s3_sm80,
-    descriptor_sgemm_fp32_128x128x8_s2_sm75,     descriptor_transpose_64x64_sm75,
-    descriptor_sgemm_fp32_16x16x1_s1_sm75,
+    descriptor_sgemm_fp32_128x256x32_s3_sm80, descriptor_sgemm_fp32_128x128x16_s3_sm80,
+    descriptor_sgemm_fp32_64x64x16_s3_sm80,   descriptor_sgemm_fp32_128x128x8_s2_sm75,
+    descriptor_transpose_64x64_sm75,          descriptor_sgemm_fp32_16x16x1_s1_sm75,
 };
 
 // The newest architecture group of the build; 0 without nvcc.

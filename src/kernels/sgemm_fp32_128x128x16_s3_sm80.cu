@@ -16,6 +16,13 @@
 //
 // Bound: FMA issue; a step as in the large kernel. Global traffic a block and step is 1 KiB for 32768 FLOP, a
 // third more for each FLOP than the large tile's.
+//
+// Measured on an H200 with CUDA 13.0, square products, check_kernels --no-check --bench
+// (bench/results/2026-11-30-kernels.md): n = 512 3.5, 1024 13.6, 2048 50.1, 4096 51.7, 8192 52.1 TFLOP/s;
+// 0.35, 0.40, 0.99, 1.01, 0.98 of cuBLAS 13.
+//
+// Tried and dropped, in the same run: panels by bulk copies and mbarriers, 47.0 TFLOP/s at n = 2048 and 48.5
+// at 8192.
 #include "kernels/sgemm_fp32_128x128x16_s3_sm80.hpp"
 #include "kernels/simt_cp_async.cuh"
 

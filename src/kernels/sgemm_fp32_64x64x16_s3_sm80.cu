@@ -16,6 +16,10 @@
 //
 // Bound: FMA issue, closely followed by shared loads: a step is 32 FMA against 3 loads of 16 bytes a thread,
 // and the loads of four warps take 24 of the 32 cycles that their FMAs take.
+//
+// Measured on an H200 with CUDA 13.0, square products, check_kernels --no-check --bench
+// (bench/results/2026-11-30-kernels.md): n = 512 12.9, 1024 39.0, 2048 45.1, 4096 46.5, 8192 47.9 TFLOP/s;
+// 1.30, 1.14, 0.89, 0.90, 0.90 of cuBLAS 13.
 #include "kernels/sgemm_fp32_64x64x16_s3_sm80.hpp"
 #include "kernels/simt_cp_async.cuh"
 

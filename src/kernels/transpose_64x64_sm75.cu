@@ -11,6 +11,10 @@
 // is one float longer than the tile, so that a warp that reads down a column meets 32 different banks.
 //
 // One barrier: the tile is complete. Bound: memory; 8 bytes an element.
+//
+// Measured on an H200 with CUDA 13.0, square products, check_kernels --no-check --bench
+// (bench/results/2026-11-30-kernels.md): 512 x 512 318, 2048 x 2048 2811 (within the L2), 8192 x 8192 3770
+// GB/s read and written.
 #include "kernels/tile_order.hpp"
 #include "kernels/transpose_64x64_sm75.hpp"
 

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <deque>
 #include <limits>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -38,22 +37,8 @@ struct Fiber {
   std::deque<std::vector<Copy>> groups;  // oldest first
 };
 
-struct BulkCopy {
-  void* shared;
-  const void* global;
-  std::size_t bytes;
-};
-
-struct MbarrierState {
-  int arrivals = 0, left = 0;
-  std::int64_t bytes = 0;  // announced less landed
-  int parity = 0;          // of the phase that runs
-  std::vector<BulkCopy> under_way;
-};
-
 struct Block {
   Machine machine;
-  std::map<std::uint64_t*, MbarrierState> mbarriers;
   std::uint64_t progress = 0;  // of anything that somebody may wait for
   ucontext_t scheduler;
   std::vector<Fiber> fibers;
@@ -154,22 +139,6 @@ void meet(std::uint64_t Fiber::*barriers, std::size_t threads) {
   while (!all_here());
 }
 
-void land(MbarrierState& state) {
-  for (const BulkCopy& copy : state.under_way) {
-    std::memcpy(copy.shared, copy.global, copy.bytes);
-    state.bytes -= static_cast<std::int64_t>(copy.bytes);
-  }
-  running->progress += !state.under_way.empty();
-  state.under_way.clear();
-}
-
-void end_phase_if_complete(MbarrierState& state) {
-  if (state.left != 0 || state.bytes != 0) return;
-  state.parity ^= 1;
-  state.left = state.arrivals;
-  ++running->progress;
-}
-
 }  // namespace
 
 bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::size_t shared_bytes,
@@ -183,7 +152,6 @@ bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::si
   bool ok = true;
   for (unsigned b = 0; ok && b < blocks; ++b) {
     blockIdx = {b, 0, 0};
-    block.mbarriers.clear();
     poison(::shared_memory);
     poison(gemmhoist::kernels::shared_memory);
     for (Fiber& fiber : block.fibers) {
@@ -218,41 +186,6 @@ void wait_for_copies(int youngest_left) {
   while (fiber.groups.size() > static_cast<std::size_t>(youngest_left)) {
     land(fiber.groups.front());
     fiber.groups.pop_front();
-  }
-}
-
-void mbarrier_init(std::uint64_t* barrier, int arrivals) {
-  running->mbarriers[barrier] = {.arrivals = arrivals, .left = arrivals, .under_way = {}};
-}
-
-void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes) {
-  MbarrierState& state = running->mbarriers.at(barrier);
-  if (state.left == 0) std::abort();  // more arrivals than the phase has
-  state.bytes += expected_bytes;
-  --state.left;
-  ++running->progress;
-  end_phase_if_complete(state);
-}
-
-void mbarrier_wait(std::uint64_t* barrier, int parity) {
-  MbarrierState& state = running->mbarriers.at(barrier);
-  while (state.parity == parity) {
-    yield();
-    if (state.parity != parity) break;
-    land(state);
-    end_phase_if_complete(state);
-  }
-}
-
-void bulk_copy(void* shared, const void* global, int bytes, std::uint64_t* barrier) {
-  if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0 ||
-      reinterpret_cast<std::uintptr_t>(global) % 16 != 0 || bytes % 16 != 0)
-    std::abort();
-  MbarrierState& state = running->mbarriers.at(barrier);
-  state.under_way.push_back({shared, global, static_cast<std::size_t>(bytes)});
-  if (running->machine.copies == CopiesLand::at_once) {
-    land(state);
-    end_phase_if_complete(state);
   }
 }
 

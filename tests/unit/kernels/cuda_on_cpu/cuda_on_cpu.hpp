@@ -57,10 +57,4 @@ void copy_16(void* shared, const void* global);
 void commit_copies();
 void wait_for_copies(int youngest_left);
 
-// Barriers in shared memory that count arrivals and bytes, and copies that complete on them.
-void mbarrier_init(std::uint64_t* barrier, int arrivals);
-void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes);
-void mbarrier_wait(std::uint64_t* barrier, int parity);
-void bulk_copy(void* shared, const void* global, int bytes, std::uint64_t* barrier);
-
 }  // namespace cuda_on_cpu
