@@ -1,0 +1,12 @@
+// All kernels of the ladder in one translation unit, since the driver takes one image of a fatbin.
+#include "bench/ladder/aat.cu"
+#include "bench/ladder/limits.cu"
+#include "bench/ladder/r01_naive.cu"
+#include "bench/ladder/r02_shared.cu"
+#include "bench/ladder/r03_padded.cu"
+#include "bench/ladder/r04_thread_8x1.cu"
+#include "bench/ladder/r05_thread_tile.cu"
+#include "bench/ladder/r06_float4.cu"
+#include "bench/ladder/r07_register_double_buffer.cu"
+#include "bench/ladder/r08_cp_async.cu"
+#include "bench/ladder/r09_warp_tiles.cu"
