@@ -44,8 +44,7 @@ std::string exit_handlers() {
   leave_through_handlers();
 }
 
-// Detached threads are inside calls when main leaves, as `argument` says: exit, quick_exit or _exit. That the
-// CPU BLAS survives its own unloading is not ours to promise: the driver compares with a plain process.
+// Detached threads are inside calls when main leaves, as the argument says: exit, quick_exit or _exit.
 std::string exit_amid_calls() {
   static const test::ProductShape shape{big(), big(), big()};
   // Never destroyed: only the libraries are taken down under the threads.

@@ -53,7 +53,10 @@ std::string every_device_call_fails() {
     if (code == 2) ++children_with_rescue;
     if (code != 0 && code != 2) return "wrong at k = " + std::to_string(k);
   }
-  if (children_with_rescue < last / 4) return "hardly any fault struck: the sweep is too short";
+  // Some faults are absorbed (a probe that may fail, memory asked for again in smaller pieces); most are not.
+  if (children_with_rescue < last / 10) {
+    return "only " + std::to_string(children_with_rescue) + " faults of " + std::to_string(last) + " struck";
+  }
   return {};
 }
 
