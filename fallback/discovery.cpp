@@ -2,6 +2,7 @@
 // leaves the matter to the next.
 #include <dlfcn.h>
 #include <sched.h>
+#include <time.h>
 
 #include <atomic>
 #include <cerrno>
@@ -224,8 +225,49 @@ constinit Provider g_pool[kPoolSize];
 constinit std::atomic<int> g_pool_used{0};
 constinit std::atomic<const Provider*> g_published[kSpellings]{};
 
+// --- discovery and fork ---
+
+// A fork in the middle of a dlopen leaves the child with half a library. So a fork waits for the discoveries
+// under way, and holds up those that come; for a second at most, since a thread in a discovery may itself
+// wait for the loader's lock, which a constructor that forks holds.
+constexpr int kLongestWaitMs = 1000;
+constinit std::atomic<int> g_discovering{0};  // threads
+constinit std::atomic<int> g_forking{0};      // threads between prepare and parent
+constinit thread_local bool t_discovering = false;
+
+void wait_while(const std::atomic<int>& threads) noexcept {
+  for (int i = 0; i < kLongestWaitMs && threads.load() != 0; ++i) {
+    const timespec millisecond{0, 1'000'000};
+    nanosleep(&millisecond, nullptr);
+  }
+}
+
+class Discovering {
+ public:
+  Discovering() noexcept : outermost_(!t_discovering) {
+    if (!outermost_) return;  // a constructor of a library that discovery opens multiplies
+    t_discovering = true;
+    g_discovering.fetch_add(1);
+    if (g_forking.load() == 0) return;
+    g_discovering.fetch_sub(1);
+    wait_while(g_forking);
+    g_discovering.fetch_add(1);
+  }
+  ~Discovering() {
+    if (!outermost_) return;
+    g_discovering.fetch_sub(1);
+    t_discovering = false;
+  }
+  Discovering(const Discovering&) = delete;
+  Discovering& operator=(const Discovering&) = delete;
+
+ private:
+  const bool outermost_;
+};
+
 [[gnu::noinline, gnu::cold]] const Provider& find_and_publish(Spelling spelling) noexcept {
   const int saved_errno = errno;
+  const Discovering discovering;
   std::atomic<const Provider*>& slot = g_published[static_cast<int>(spelling)];
   const Provider found = discover(spelling);
   if (found.may_reenter || found.target_may_reenter) put_guards_in_use();
@@ -250,6 +292,22 @@ constinit std::atomic<const Provider*> g_published[kSpellings]{};
 
 const char* spelling_name(Spelling spelling) noexcept {
   return spelling < Spelling::count_ ? kNames[static_cast<int>(spelling)] : "";
+}
+
+void before_fork() noexcept {
+  const int saved_errno = errno;
+  g_forking.fetch_add(1);
+  if (!t_discovering) wait_while(g_discovering);
+  errno = saved_errno;
+}
+
+void after_fork_in_parent() noexcept {
+  g_forking.fetch_sub(1);
+}
+
+void after_fork_in_child() noexcept {
+  g_forking.store(0);
+  g_discovering.store(t_discovering ? 1 : 0);
 }
 
 const Provider& provider(Spelling spelling) noexcept {

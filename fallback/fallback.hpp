@@ -63,6 +63,12 @@ struct Provider {
 // a constructor or in a forked child: it takes no lock of ours.
 const Provider& provider(Spelling spelling) noexcept;
 
+// Round a fork, for pthread_atfork: a library that another thread is loading is loaded whole before. The
+// first waits for that, a second at most.
+void before_fork() noexcept;
+void after_fork_in_parent() noexcept;
+void after_fork_in_child() noexcept;
+
 // True while a legal fallback call of this thread is under way: an entry met then is the provider's own inner
 // call and goes straight on.
 bool inside_fallback() noexcept;

@@ -3,11 +3,21 @@
 #include <pthread.h>
 
 #include "dispatch/dispatch.hpp"
+#include "fallback/fallback.hpp"
 
 namespace gemmhoist::abi {
 namespace {
 
+void before_fork() {
+  fallback::before_fork();
+}
+
+void in_forking_parent() {
+  fallback::after_fork_in_parent();
+}
+
 void in_forked_child() {
+  fallback::after_fork_in_child();
   dispatch::on_fork_child();
 }
 
@@ -15,7 +25,7 @@ void in_forked_child() {
 // is.
 [[gnu::constructor]] void on_load() {
   dispatch::on_load();
-  (void)pthread_atfork(nullptr, nullptr, in_forked_child);
+  (void)pthread_atfork(before_fork, in_forking_parent, in_forked_child);
 }
 
 [[gnu::destructor]] void on_unload() {

@@ -85,6 +85,26 @@ std::string forked_amid_calls() {
   return wrong.empty() ? thread_wrong : wrong;
 }
 
+// A fork while another thread makes the first call of the process, which loads the CPU BLAS. The argument is
+// the delay in microseconds.
+std::string forked_amid_the_first_call() {
+  (void)served_by();
+  const auto delay = std::strtoul(std::string(scenario_argument()).c_str(), nullptr, 10);
+  std::string thread_wrong;
+  std::atomic<bool> begun{false};
+  std::thread busy([&] {
+    const test::Product product(test::ProductShape{8, 8, 8});
+    begun = true;
+    multiply(product.call());
+    thread_wrong = product.check();
+  });
+  while (!begun) std::this_thread::yield();
+  usleep(static_cast<useconds_t>(delay));
+  const std::string wrong = in_forked_child([] { return right(test::ProductShape{9, 8, 7}); });
+  busy.join();
+  return wrong.empty() ? thread_wrong : wrong;
+}
+
 // A parent that never multiplied: its child is as good as any process.
 std::string forked_before_big() {
   const std::string wrong = in_forked_child([]() -> std::string {
@@ -168,6 +188,7 @@ constexpr Scenario kScenarios[] = {
     {"one product", one_product},
     {"forked around big", forked_around_big},
     {"forked amid calls", forked_amid_calls},
+    {"forked amid the first call", forked_amid_the_first_call},
     {"forked before big", forked_before_big},
     {"exec after big", exec_after_big},
     {"constructor multiplies", constructor_multiplies},

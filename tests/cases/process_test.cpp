@@ -28,6 +28,14 @@ TEST_P(Case23, ForkBetweenLargeProducts) {
 TEST_P(Case23, ForkAmidCallsOfOtherThreads) {
   expect_right(play("forked amid calls", over_plain_blas()));
 }
+TEST_P(Case23, ForkAmidTheFirstCallOfAnotherThread) {
+  for (int delay_us = 0; delay_us < 4000; delay_us += 400) {
+    const test::Result result =
+        play("forked amid the first call", {{"OPENBLAS_NUM_THREADS", "1"}}, std::to_string(delay_us));
+    ASSERT_EQ(result.out.substr(0, 6), "right\n") << result.out << "after " << delay_us << " us";
+    ASSERT_EQ(result.status, 0);
+  }
+}
 TEST_P(Case23, ForkBeforeTheFirstLargeProduct) {
   expect_served("forked before big");
 }
