@@ -14,6 +14,13 @@ __device__ inline void cp_async_16(void* shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
 }
 
+// The same at an edge: `bytes` (0 to 16) are read, the others are written as zeros.
+__device__ inline void cp_async_16_or_zero(void* shared, const void* global, int bytes) {
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(bytes)
+               : "memory");
+}
+
 __device__ inline void cp_async_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

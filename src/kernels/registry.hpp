@@ -32,8 +32,17 @@ struct Image {
 };
 std::span<const Image> images() noexcept;
 
-// A kernel is compiled for its own and every later architecture of the build.
+// An image of instructions that its architecture alone has: its group ends with 'a'.
+constexpr bool is_arch_specific(const Image& image) noexcept {
+  const char* end = image.group;
+  while (*end != '\0') ++end;
+  return end != image.group && end[-1] == 'a';
+}
+
+// A kernel is compiled for its own and every later architecture of the build, or where it is specific to one,
+// for that alone.
 constexpr bool contains(const Image& image, const KernelDescriptor& kernel) noexcept {
+  if (kernel.arch_specific) return image.arch == kernel.min_arch && is_arch_specific(image);
   return image.arch >= kernel.min_arch;
 }
 
@@ -44,5 +53,8 @@ struct LaunchShape {
 };
 LaunchShape launch_shape(const KernelDescriptor& kernel, const GemmKernelParams& params) noexcept;
 LaunchShape launch_shape(const KernelDescriptor& kernel, const TransposeKernelParams& params) noexcept;
+LaunchShape launch_shape(const KernelDescriptor& kernel, const PrepareKernelParams& params) noexcept;
+// Whole clusters: the last one may stand over the edge of C. The cluster's size is compiled into the kernel.
+LaunchShape launch_shape(const KernelDescriptor& kernel, const PreparedGemmKernelParams& params) noexcept;
 
 }  // namespace gemmhoist::kernels

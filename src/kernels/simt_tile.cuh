@@ -144,9 +144,13 @@ struct BlockTile {
   std::int64_t row, col;
   std::int32_t rows, cols;
 
-  __device__ BlockTile(const GemmKernelParams& params, int tile_m, int tile_n, std::uint32_t group) {
-    const TilePosition tile =
-        tile_of_block(blockIdx.x, tiles_over(params.m, tile_m), tiles_over(params.n, tile_n), group);
+  __device__ BlockTile(const GemmKernelParams& params, int tile_m, int tile_n, std::uint32_t group)
+      : BlockTile(
+            params,
+            tile_of_block(blockIdx.x, tiles_over(params.m, tile_m), tiles_over(params.n, tile_n), group),
+            tile_m, tile_n) {}
+
+  __device__ BlockTile(const GemmKernelParams& params, TilePosition tile, int tile_m, int tile_n) {
     row = static_cast<std::int64_t>(tile.row) * tile_m;
     col = static_cast<std::int64_t>(tile.col) * tile_n;
     rows = static_cast<std::int32_t>(params.m - row);

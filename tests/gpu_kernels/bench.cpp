@@ -9,6 +9,7 @@
 
 #include "core/checked.hpp"
 #include "cublas.hpp"
+#include "prepared.hpp"
 
 namespace gemmhoist::gpu_kernels {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 struct Contestant {
   std::string name;
   std::function<void()> launch;
+  std::string peer = "cublas";  // whose time its own is held against
   std::vector<double> seconds = {};
 
   double median() {
@@ -93,6 +95,35 @@ class Csv {
   std::FILE* file_;
 };
 
+// Three rows: the product of images alone, the preparing of both operands (of rows inner, and of k inner),
+// and both together.
+void add_prepared(Gpu& gpu, const KernelDescriptor& kernel, const GemmKernelParams& params,
+                  std::int32_t real_k, std::vector<std::unique_ptr<PreparedProduct>>& prepared,
+                  std::vector<Contestant>& contestants) {
+  const PreparedKernels set = companions(kernel);
+  const std::string peer = kernel.precision == Precision::tf32 ? "cublas_tf32" : "cublas";
+  // The same memory read as if k were inner: other numbers, the same traffic.
+  prepared.push_back(std::make_unique<PreparedProduct>(
+      gpu, set, params, real_k, StridedOperand{params.a, real_k, 1}, StridedOperand{params.b, real_k, 1}));
+  const PreparedProduct* const k_inner = prepared.back().get();
+  prepared.push_back(std::make_unique<PreparedProduct>(gpu, set, params, real_k,
+                                                       StridedOperand{params.a, 1, params.lda},
+                                                       StridedOperand{params.b, 1, params.ldb}));
+  const PreparedProduct* const product = prepared.back().get();
+  product->prepare();
+  contestants.push_back({std::string(kernel.name) + " alone", [product] { product->multiply(); }, peer});
+  contestants.push_back(
+      {std::string(set.prepare->name) + " rows inner", [product] { product->prepare(); }, peer});
+  contestants.push_back(
+      {std::string(set.prepare->name) + " k inner", [k_inner] { k_inner->prepare(); }, peer});
+  contestants.push_back({kernel.name,
+                         [product] {
+                           product->prepare();
+                           product->multiply();
+                         },
+                         peer});
+}
+
 void bench_shape(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels, const Cublas& cublas,
                  BenchShape shape, const BenchOptions& options, Csv& csv) {
   // One pair of panels, padded enough for every tile and depth.
@@ -112,27 +143,35 @@ void bench_shape(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels, 
                                 shape.m,    shape.n,    0,          1.0f, 0};
 
   std::vector<Contestant> contestants;
+  std::vector<std::unique_ptr<PreparedProduct>> prepared;
   for (const KernelDescriptor* kernel : kernels) {
     GemmKernelParams own = params;
     own.k = static_cast<std::int32_t>(round_up(shape.k, kernel->tile_k));
-    contestants.push_back({kernel->name, [&gpu, kernel, own] { gpu.launch(*kernel, own); }});
+    if (kernel->role == KernelRole::gemm)
+      contestants.push_back({kernel->name, [&gpu, kernel, own] { gpu.launch(*kernel, own); }});
+    else if (companions(*kernel).prepare != nullptr)
+      add_prepared(gpu, *kernel, own, shape.k, prepared, contestants);
   }
   if (cublas.usable()) {
     GemmKernelParams own = params;
     own.k = shape.k;
-    contestants.push_back({"cublas", [&cublas, own] {
-                             if (!cublas.multiply(own)) throw std::runtime_error("cublasSgemm failed");
-                           }});
+    for (const CublasMode mode : {CublasMode::fp32, CublasMode::tf32})
+      contestants.push_back({mode == CublasMode::fp32 ? "cublas" : "cublas_tf32", [&cublas, own, mode] {
+                               if (!cublas.multiply(own, mode))
+                                 throw std::runtime_error("cublasGemmEx failed");
+                             }});
   }
   measure(gpu, contestants, options);
 
   const double flops = 2.0 * shape.m * shape.n * shape.k;
-  const double peer = cublas.usable() ? contestants.back().median() : 0;
   for (Contestant& contestant : contestants) {
+    double peer = 0;
+    for (Contestant& other : contestants)
+      if (other.name == contestant.peer) peer = other.median();
     const double rate = flops / contestant.median() * 1e-12;
     const double over = peer > 0 ? peer / contestant.median() : 0;
-    std::printf("%-34s %6d %6d %6d %10.4f ms %8.2f TFLOP/s %6.3f of cuBLAS\n", contestant.name.c_str(),
-                shape.m, shape.n, shape.k, contestant.median() * 1e3, rate, over);
+    std::printf("%-44s %6d %6d %6d %10.4f ms %8.2f TFLOP/s %6.3f of %s\n", contestant.name.c_str(), shape.m,
+                shape.n, shape.k, contestant.median() * 1e3, rate, over, contestant.peer.c_str());
     csv.row(gpu, contestant, shape, rate, "TFLOP/s", over);
   }
   std::fflush(stdout);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy.hpp"
 #include "bench.hpp"
 #include "check_gemm.hpp"
 #include "driver.hpp"
@@ -20,7 +21,7 @@ struct Options {
   int device = 0;
   int arch = 0;
   std::vector<std::string> only;
-  bool list = false, no_check = false, bench = false;
+  bool list = false, no_check = false, bench = false, accuracy = false;
   std::vector<std::string> shapes;
   BenchOptions timing;
 };
@@ -56,6 +57,12 @@ void check(Gpu& gpu, const std::vector<const KernelDescriptor*>& chosen, Report&
     const long checks = report.checks(), failed = report.failed();
     if (kernel->role == KernelRole::transpose) {
       check_transposes(gpu, *kernel, report);
+    } else if (kernel->role == KernelRole::prepare) {
+      check_prepare(gpu, *kernel, report);
+    } else if (kernel->role == KernelRole::gemm_leftover) {
+      continue;  // checked with the product that leaves something over
+    } else if (kernel->role == KernelRole::gemm_prepared) {
+      if (reference != nullptr) check_prepared_products(gpu, *kernel, *reference, report);
     } else {
       check_small_products(gpu, *kernel, report);
       if (reference != nullptr && kernel != reference) check_large_products(gpu, *kernel, *reference, report);
@@ -83,7 +90,8 @@ int run(const Options& options) {
       continue;
     }
     chosen.push_back(&kernel);
-    if (kernel.role == KernelRole::gemm) products.push_back(&kernel);
+    if (kernel.role == KernelRole::gemm || kernel.role == KernelRole::gemm_prepared)
+      products.push_back(&kernel);
     if (kernel.role == KernelRole::transpose) transposes.push_back(&kernel);
   }
   Report report;
@@ -92,6 +100,7 @@ int run(const Options& options) {
     bench_products(*gpu, products, options.timing);
     bench_transposes(*gpu, transposes, options.timing);
   }
+  if (options.accuracy) print_accuracy(*gpu, products, options.timing.shapes);
   if (options.no_check) return 0;
   std::printf("%ld checks, %ld failed\n", report.checks(), report.failed());
   return report.failed() == 0 && report.checks() > 0 ? 0 : 1;
@@ -107,8 +116,10 @@ int main_with_options(int argc, char** argv) {
   app.add_flag("--list", options.list, "Print the kernels' names and stop");
   app.add_flag("--no-check", options.no_check, "Do not check");
   app.add_flag("--bench", options.bench, "Time the kernels, and cuBLAS where there is one");
+  app.add_flag("--accuracy", options.accuracy,
+               "Print errors beside cuBLAS', of each shape and family of data");
   app.add_option("--shape", options.shapes,
-                 "With --bench: MxNxK; may be repeated; else squares of 512 to 8192");
+                 "With --bench or --accuracy: MxNxK; may be repeated; else squares of 512 to 8192");
   app.add_option("--rounds", options.timing.rounds, "With --bench: turns that each contestant gets")
       ->check(CLI::Range(1, 1000));
   app.add_option("--csv", options.timing.csv, "With --bench: append results to this file");

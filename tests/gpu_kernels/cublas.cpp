@@ -7,7 +7,9 @@
 namespace gemmhoist::gpu_kernels {
 namespace {
 
-constexpr int kOpN = 0, kOpT = 1;
+constexpr int kOpN = 0, kOpT = 1, kFloat = 0, kAnyAlgorithm = -1;
+// cublasComputeType_t: plain fp32, and with tf32 products.
+constexpr int kComputeFp32 = 68, kComputeFastTf32 = 77;
 
 void* open_library() {
   for (const char* name :
@@ -24,13 +26,15 @@ Cublas::Cublas() {
   if (library == nullptr) return;
   // The 64-bit entry exists since CUDA 12, so every argument has the width declared.
   auto create = reinterpret_cast<int (*)(void**)>(dlsym(library, "cublasCreate_v2"));
-  auto sgemm = reinterpret_cast<Sgemm>(dlsym(library, "cublasSgemm_v2_64"));
-  if (create != nullptr && sgemm != nullptr && create(&handle_) == 0) sgemm_ = sgemm;
+  auto gemm = reinterpret_cast<GemmEx>(dlsym(library, "cublasGemmEx_64"));
+  if (create != nullptr && gemm != nullptr && create(&handle_) == 0) gemm_ = gemm;
 }
 
-bool Cublas::multiply(const GemmKernelParams& p) const {
+bool Cublas::multiply(const GemmKernelParams& p, CublasMode mode) const {
   const float beta = 0;
-  return sgemm_(handle_, kOpN, kOpT, p.m, p.n, p.k, &p.alpha, p.a, p.lda, p.b, p.ldb, &beta, p.c, p.ldc) == 0;
+  return gemm_(handle_, kOpN, kOpT, p.m, p.n, p.k, &p.alpha, p.a, kFloat, p.lda, p.b, kFloat, p.ldb, &beta,
+               p.c, kFloat, p.ldc, mode == CublasMode::fp32 ? kComputeFp32 : kComputeFastTf32,
+               kAnyAlgorithm) == 0;
 }
 
 }  // namespace gemmhoist::gpu_kernels

@@ -5,18 +5,21 @@
 
 namespace gemmhoist::gpu_kernels {
 
+enum class CublasMode { fp32, tf32 };
+
 class Cublas {
  public:
   Cublas();  // needs a current context
-  bool usable() const { return sgemm_ != nullptr; }
+  bool usable() const { return gemm_ != nullptr; }
   // The same product as a kernel's, of the same K-outer panels; accumulates nothing. On the default stream.
-  bool multiply(const GemmKernelParams& params) const;
+  bool multiply(const GemmKernelParams& params, CublasMode mode = CublasMode::fp32) const;
 
  private:
-  using Sgemm = int (*)(void*, int, int, std::int64_t, std::int64_t, std::int64_t, const float*, const float*,
-                        std::int64_t, const float*, std::int64_t, const float*, float*, std::int64_t);
+  using GemmEx = int (*)(void*, int, int, std::int64_t, std::int64_t, std::int64_t, const void*, const void*,
+                         int, std::int64_t, const void*, int, std::int64_t, const void*, void*, int,
+                         std::int64_t, int, int);
   void* handle_ = nullptr;
-  Sgemm sgemm_ = nullptr;
+  GemmEx gemm_ = nullptr;
 };
 
 }  // namespace gemmhoist::gpu_kernels

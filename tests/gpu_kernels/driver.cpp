@@ -108,7 +108,9 @@ Gpu* Gpu::open(int ordinal, std::string& why_not) {
   for (const kernels::Image& image : kernels::images()) images.push_back(&image);
   std::sort(images.begin(), images.end(), [](const auto* x, const auto* y) { return x->arch > y->arch; });
   for (const kernels::Image* image : images) {
-    if (image->arch > gpu->arch_ || calls.load_module(&gpu->module_, image->data) != 0) continue;
+    if (image->arch > gpu->arch_ || (kernels::is_arch_specific(*image) && image->arch != gpu->arch_) ||
+        calls.load_module(&gpu->module_, image->data) != 0)
+      continue;
     gpu->image_ = image;
     return gpu;
   }
@@ -165,6 +167,14 @@ void Gpu::launch(const KernelDescriptor& kernel, GemmKernelParams params) {
 }
 
 void Gpu::launch(const KernelDescriptor& kernel, TransposeKernelParams params) {
+  launch(kernel, kernels::launch_shape(kernel, params), &params);
+}
+
+void Gpu::launch(const KernelDescriptor& kernel, PrepareKernelParams params) {
+  launch(kernel, kernels::launch_shape(kernel, params), &params);
+}
+
+void Gpu::launch(const KernelDescriptor& kernel, PreparedGemmKernelParams params) {
   launch(kernel, kernels::launch_shape(kernel, params), &params);
 }
 

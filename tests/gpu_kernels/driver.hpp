@@ -40,6 +40,8 @@ class Gpu {
   // Asynchronous, on the default stream.
   void launch(const KernelDescriptor& kernel, GemmKernelParams params);
   void launch(const KernelDescriptor& kernel, TransposeKernelParams params);
+  void launch(const KernelDescriptor& kernel, PrepareKernelParams params);
+  void launch(const KernelDescriptor& kernel, PreparedGemmKernelParams params);
   void synchronize();
 
   // Events of the default stream.

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/checked.hpp"
+#include "kernels/magnitude_range.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/tile_order.hpp"
 
@@ -17,13 +18,20 @@ namespace {
 
 // What a name must be, by the facts that the descriptor states.
 std::string name_from_facts(const KernelDescriptor& k) {
-  char name[96];
-  if (k.role == KernelRole::transpose)
-    std::snprintf(name, sizeof name, "transpose_%dx%d_sm%d", k.tile_m, k.tile_n, k.min_arch);
-  else
-    std::snprintf(name, sizeof name, "sgemm_%s_%dx%dx%d_s%d_sm%d", to_string(k.precision), k.tile_m, k.tile_n,
-                  k.tile_k, k.stages, k.min_arch);
-  return name;
+  const std::string arch = "_sm" + std::to_string(k.min_arch) + (k.arch_specific ? "a" : "");
+  const std::string tile = std::to_string(k.tile_m) + "x" + std::to_string(k.tile_n);
+  const std::string stages = "x" + std::to_string(k.tile_k) + "_s" + std::to_string(k.stages);
+  const std::string cluster = k.cluster > 1 ? "_c" + std::to_string(k.cluster) : "";
+  switch (k.role) {
+    case KernelRole::transpose:
+      return "transpose_" + tile + arch;
+    case KernelRole::prepare:
+      return std::string("prepare_") + to_string(k.precision) + "_" + tile + arch;
+    case KernelRole::gemm_leftover:  // for that precision, in fp32
+      return "sgemm_leftover_fp32_" + tile + stages + arch;
+    default:
+      return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + cluster + arch;
+  }
 }
 
 TEST(Registry, NamesAreUniqueAndMadeOfTheFactsTheyState) {
@@ -54,6 +62,11 @@ TEST(Registry, FactsAreWithinWhatEveryDeviceHas) {
       EXPECT_EQ(kernel.tile_m % kPanelAlignment, 0);
       EXPECT_EQ(kernel.tile_n % kPanelAlignment, 0);
     }
+    if (kernel.role == KernelRole::gemm_prepared) {
+      EXPECT_EQ(kernel.tile_m % kImageRows, 0);
+      EXPECT_EQ(kernel.tile_n % kImageRows, 0);
+      EXPECT_EQ(kernel.tile_k % kImageK, 0);
+    }
   }
 }
 
@@ -70,6 +83,39 @@ TEST(Registry, PlannableKernelsComeMostCapableFirst) {
     EXPECT_LE(std::int64_t{kernel.tile_m} * kernel.tile_n, area) << kernel.name;
     area = std::int64_t{kernel.tile_m} * kernel.tile_n;
   }
+}
+
+// What the launcher of a product relies on.
+TEST(Registry, EveryProductOfImagesHasItsCompanions) {
+  for (const KernelDescriptor& product : known()) {
+    if (product.role != KernelRole::gemm_prepared) continue;
+    SCOPED_TRACE(product.name);
+    int prepares = 0, leftovers = 0;
+    for (const KernelDescriptor& kernel : known()) {
+      if (kernel.precision != product.precision || kernel.min_arch > product.min_arch) continue;
+      prepares += kernel.role == KernelRole::prepare;
+      if (kernel.role != KernelRole::gemm_leftover) continue;
+      ++leftovers;
+      // Both walk the same tiles: out_of_range has one byte each.
+      EXPECT_EQ(kernel.tile_m, product.tile_m);
+      EXPECT_EQ(kernel.tile_n, product.tile_n);
+    }
+    EXPECT_EQ(prepares, 1);
+    EXPECT_EQ(leftovers, product.precision == Precision::bf16x6 ? 1 : 0);
+  }
+}
+
+TEST(Registry, ArchSpecificKernelsAreInTheirOwnImageAlone) {
+  KernelDescriptor kernel{};
+  kernel.min_arch = 90;
+  kernel.arch_specific = true;
+  EXPECT_TRUE(contains({"sm_90a", nullptr, 0, 90, 0}, kernel));
+  EXPECT_FALSE(contains({"sm_90", nullptr, 0, 90, 90}, kernel));
+  EXPECT_FALSE(contains({"sm_100a", nullptr, 0, 100, 0}, kernel));
+  EXPECT_FALSE(contains({"sm_120", nullptr, 0, 120, 120}, kernel));
+  kernel.arch_specific = false;
+  EXPECT_TRUE(contains({"sm_90a", nullptr, 0, 90, 0}, kernel));
+  EXPECT_TRUE(contains({"sm_100", nullptr, 0, 100, 0}, kernel));
 }
 
 TEST(Registry, BuiltKernelsAreThoseThatAnImageContains) {
@@ -97,6 +143,10 @@ TEST(Registry, ImagesAreFatbins) {
   }
 }
 
+bool is_gemm(const KernelDescriptor& kernel) {
+  return kernel.role == KernelRole::gemm || kernel.role == KernelRole::gemm_reference;
+}
+
 GemmKernelParams extents(std::int32_t m, std::int32_t n) {
   GemmKernelParams params{};
   params.m = m;
@@ -109,7 +159,7 @@ TEST(LaunchShape, CoversCOnceAtRandomSizes) {
   std::mt19937 random(1);
   std::uniform_int_distribution<std::int32_t> size(1, 3000);
   for (const KernelDescriptor& kernel : known()) {
-    if (kernel.role == KernelRole::transpose) continue;
+    if (!is_gemm(kernel)) continue;
     for (int trial = 0; trial < 50; ++trial) {
       const GemmKernelParams params = extents(size(random), size(random));
       const LaunchShape shape = launch_shape(kernel, params);
@@ -137,7 +187,7 @@ TEST(LaunchShape, CoversCOnceAtRandomSizes) {
 TEST(LaunchShape, LargestExtentsNeitherOverflowNorPassAGridsLimit) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   for (const KernelDescriptor& kernel : known()) {
-    if (kernel.role == KernelRole::transpose) continue;
+    if (!is_gemm(kernel)) continue;
     SCOPED_TRACE(kernel.name);
     EXPECT_EQ(launch_shape(kernel, extents(kMost, kMost)).grid_x, 0u);
     EXPECT_EQ(launch_shape(kernel, extents(0, 5)).grid_x, 0u);
@@ -148,6 +198,58 @@ TEST(LaunchShape, LargestExtentsNeitherOverflowNorPassAGridsLimit) {
     const LaunchShape wide = launch_shape(kernel, extents(1, kMost));
     EXPECT_EQ(tile_of_block(wide.grid_x - 1, 1, wide.grid_x, 16).col, wide.grid_x - 1);
   }
+}
+
+TEST(LaunchShape, ProductsOfImagesComeInWholeClusters) {
+  for (const KernelDescriptor& kernel : known()) {
+    if (kernel.role != KernelRole::gemm_prepared && kernel.role != KernelRole::gemm_leftover) continue;
+    SCOPED_TRACE(kernel.name);
+    PreparedGemmKernelParams params{};
+    params.gemm = extents(3 * kernel.tile_m + 1, 2 * kernel.tile_n + 1);
+    const auto cols = static_cast<std::uint32_t>(round_up(3, kernel.cluster));
+    EXPECT_EQ(launch_shape(kernel, params).grid_x, 4 * cols);
+    params.gemm = extents(std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::max());
+    EXPECT_EQ(launch_shape(kernel, params).grid_x, 0u);
+  }
+}
+
+TEST(LaunchShape, PreparesEveryUnitOfAnImage) {
+  for (const KernelDescriptor& kernel : known()) {
+    if (kernel.role != KernelRole::prepare) continue;
+    SCOPED_TRACE(kernel.name);
+    PrepareKernelParams params{};
+    params.padded_rows = 5 * kImageRows;
+    params.padded_k = 7 * kImageK;
+    EXPECT_EQ(launch_shape(kernel, params).grid_x, 35u);
+  }
+}
+
+TEST(MagnitudeRange, AdmitsWhatSixProductsMakeExactlyAndNothingElse) {
+  const auto of = [](float least, float greatest) {
+    return MagnitudeRange{std::bit_cast<std::uint32_t>(least), std::bit_cast<std::uint32_t>(greatest)};
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  const MagnitudeRange one = of(1, 1);
+  EXPECT_TRUE(bf16x6_in_range(one, one, 1));
+  EXPECT_TRUE(bf16x6_in_range(one, kNoMagnitude, 1));
+  EXPECT_FALSE(bf16x6_in_range(of(1, infinity), one, 1));
+  EXPECT_FALSE(bf16x6_in_range(one, of(1, infinity), 1));
+  EXPECT_FALSE(bf16x6_in_range(of(1, infinity), kNoMagnitude, 1));  // Inf x 0
+  EXPECT_FALSE(bf16x6_in_range(MagnitudeRange{1, 0x7FC00000u}, one, 1));
+  EXPECT_FALSE(bf16x6_in_range(MagnitudeRange{0x3F800000u, 0x7F7F8000u}, of(0x1p-126f, 0x1p-126f), 1));
+  // Pieces: the last one's last bit.
+  EXPECT_TRUE(bf16x6_in_range(of(0x1p-110f, 1), one, 1));
+  EXPECT_FALSE(bf16x6_in_range(of(0x1.fffffep-111f, 1), one, 1));
+  EXPECT_FALSE(bf16x6_in_range(of(0x1p-149f, 1), one, 1));
+  // Products: a 2^-110 times 2^-9 just holds.
+  EXPECT_TRUE(bf16x6_in_range(of(0x1p-110f, 1), of(0x1p-9f, 1), 1));
+  EXPECT_FALSE(bf16x6_in_range(of(0x1p-110f, 1), of(0x1p-10f, 1), 1));
+  EXPECT_FALSE(bf16x6_in_range(of(0x1p-60f, 1), of(0x1p-60f, 1), 1));
+  // Sums over k.
+  EXPECT_TRUE(bf16x6_in_range(of(1, 0x1p62f), of(1, 0x1p62f), 1));
+  EXPECT_FALSE(bf16x6_in_range(of(1, 0x1p62f), of(1, 0x1p62f), 2));
+  EXPECT_TRUE(bf16x6_in_range(of(1, 0x1p50f), of(1, 0x1p50f), 1 << 24));
+  EXPECT_FALSE(bf16x6_in_range(of(1, 0x1p50f), of(1, 0x1p50f), (1 << 24) + 1));
 }
 
 TEST(TileOrder, AWaveReadsLittleOfBothPanels) {

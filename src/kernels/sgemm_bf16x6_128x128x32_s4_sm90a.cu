@@ -1,0 +1,10 @@
+// sgemm_bf16x6_128x128x32_s4_sm90a
+#include "kernels/sgemm_bf16x6_128x128x32_s4_sm90a.hpp"
+#include "kernels/wgmma_gemm.cuh"
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+    sgemm_bf16x6_128x128x32_s4_sm90a(const __grid_constant__ gemmhoist::PreparedGemmKernelParams params) {
+  using namespace gemmhoist::kernels;
+  using Tile = WgmmaTile<descriptor_sgemm_bf16x6_128x128x32_s4_sm90a>;
+  gemm_wgmma<Tile, Bf16x6Math<Tile>>(params, 12);
+}

@@ -1,0 +1,32 @@
+// sgemm_fp32_128x128x32_s3_streamk_sm80: half the tile of sgemm_fp32_128x256x32_s3_sm80, dealt out by
+// iterations of k.
+//
+// Contract: StreamKParams (stream_k.hpp). Edges of A and B are zeros that the copies write; edges of C are
+// handled in the epilogue; without accumulate C is not read. An element that lies in a whole tile is summed
+// over k in order, one FMA a term, from +0; one in a tile that is cut is the sum of its parts in the order of
+// k, each made so.
+//
+// Picture, stages, barriers, bound: as in sgemm_fp32_128x256x32_s3_sm80.cu. A tile that is cut costs its
+// parts' way through the L2 once: 64 KiB a part each way.
+//
+// Resources: 128 threads, 98304 bytes of shared memory, 2 blocks an SM, no spills (a test reads the
+// compiler's report).
+#include "kernels/sgemm_fp32_128x128x32_s3_streamk_sm80.hpp"
+#include "kernels/simt_stream_k.cuh"
+
+namespace gemmhoist::kernels {
+
+struct StreamK128x128x32 {
+  static constexpr const KernelDescriptor& kFacts = descriptor_sgemm_fp32_128x128x32_s3_streamk_sm80;
+  using Type = SimtTile<kFacts.tile_m, kFacts.tile_n, kFacts.tile_k, kFacts.stages, kFacts.threads, 8, 16>;
+  static_assert(Type::kSharedBytes == kFacts.shared_bytes);
+  static constexpr std::uint32_t kGroup = 16;
+};
+
+}  // namespace gemmhoist::kernels
+
+extern "C" __global__ void __launch_bounds__(128, 2)
+    sgemm_fp32_128x128x32_s3_streamk_sm80(const __grid_constant__ gemmhoist::kernels::StreamKParams params) {
+  using Tile = gemmhoist::kernels::StreamK128x128x32;
+  gemmhoist::kernels::gemm_stream_k<Tile::Type>(params, Tile::kGroup);
+}

@@ -1,0 +1,247 @@
+// Main loop of the fp32 kernels that deal their work out by iterations of k (stream_k.hpp) and read a
+// caller's own K-outer matrices. The ring, its copies and its one barrier a tile of k are those of
+// simt_cp_async.cuh; what lies outside a matrix is written to shared memory as zeros by the copy itself.
+#pragma once
+
+#include "kernels/simt_cp_async.cuh"
+#include "kernels/stream_k.hpp"
+
+namespace gemmhoist::kernels {
+
+// PanelCopy with an edge: along the panel it is met by fewer bytes, along k by none.
+template <typename Tile, int extent>
+struct EdgeCopy {
+  using Inner = PanelCopy<Tile, extent>;
+  static constexpr int kPasses = Inner::kPasses;
+
+  const float* next;
+  std::int64_t pass_pitch;
+  int shared_offset;
+  int bytes;           // of this thread's quad that lie within the matrix
+  std::int32_t depth;  // rows of k that are left from this thread's first row of the next stage on
+
+  // `left`, `rows_left`: of the matrix from the tile on, along the panel and along k.
+  __device__ EdgeCopy(const float* panel, std::int64_t ld, int stage_offset, std::int32_t left,
+                      std::int32_t rows_left) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int row = thread / Inner::kQuadsARow, quad = thread % Inner::kQuadsARow;
+    const std::int32_t inside = left - quad * kQuad;
+    bytes = inside >= kQuad ? 16 : inside > 0 ? inside * static_cast<int>(sizeof(float)) : 0;
+    // A quad outside is never read; its address stays within the matrix all the same.
+    next = panel + row * ld + (bytes > 0 ? quad * kQuad : 0);
+    pass_pitch = Inner::kRowsAPass * ld;
+    shared_offset = stage_offset + row * extent + quad * kQuad;
+    depth = rows_left - row;
+  }
+
+  __device__ void copy(float* stage, int pass) {
+    const bool inside = pass * Inner::kRowsAPass < depth;
+    cp_async_16_or_zero(stage + shared_offset + pass * Inner::kRowsAPass * extent, next, inside ? bytes : 0);
+    next += pass_pitch;
+    if (pass == kPasses - 1) depth -= Tile::kTileK;
+  }
+};
+
+template <typename Tile>
+struct EdgeStageCopy {
+  using CopyA = EdgeCopy<Tile, Tile::kTileM>;
+  using CopyB = EdgeCopy<Tile, Tile::kTileN>;
+  static constexpr int kPasses = CopyA::kPasses + CopyB::kPasses;
+  static constexpr int kStepsAPass = (Tile::kTileK - 1) / kPasses;
+  static_assert(kStepsAPass >= 1, "a pass has a step of its own");
+
+  CopyA a;
+  CopyB b;
+
+  __device__ void pass(float* stage, int index) {
+    if (index < CopyA::kPasses)
+      a.copy(stage, index);
+    else if (index < kPasses)
+      b.copy(stage, index - CopyA::kPasses);
+  }
+  __device__ void step(float* stage, int step) {
+    if (step % kStepsAPass == 0) pass(stage, step / kStepsAPass);
+  }
+  __device__ void whole(float* stage) {
+#pragma unroll
+    for (int index = 0; index < kPasses; ++index) pass(stage, index);
+  }
+};
+
+// One tile of C over `count` iterations of k from `first` on.
+template <typename Tile>
+__device__ __forceinline__ void sum_part(const GemmKernelParams& params, const BlockTile& block,
+                                         const ThreadPlace<Tile>& place, float* shared, std::int32_t first,
+                                         std::int32_t count, Accumulator<Tile>& sum) {
+  constexpr int kStages = Tile::kStages, kTileK = Tile::kTileK;
+  constexpr int kBOffset = Tile::kTileM * kTileK;
+  constexpr int kRingFloats = kStages * Tile::kStageFloats;
+  const std::int64_t row = static_cast<std::int64_t>(first) * kTileK;
+  const auto rows_left = static_cast<std::int32_t>(params.k - row);
+  EdgeStageCopy<Tile> copy{
+      {params.a + block.row + row * params.lda, params.lda, 0, block.rows, rows_left},
+      {params.b + block.col + row * params.ldb, params.ldb, kBOffset, block.cols, rows_left}};
+#pragma unroll
+  for (int stage = 0; stage < kStages - 1; ++stage) {
+    if (stage < count) copy.whole(shared + stage * Tile::kStageFloats);
+    cp_async_commit();  // empty groups too: wait counts groups, not tiles
+  }
+  cp_async_wait<kStages - 2>();
+  __syncthreads();
+
+  sum.clear();
+  Fragment<Tile> fragment[2];
+  int read = 0, write = (kStages - 1) * Tile::kStageFloats;
+  const float* a_rows = shared + place.row;
+  const float* b_rows = shared + kBOffset + place.col;
+  fragment[0].load(a_rows, b_rows);
+  for (std::int32_t tile = 0; tile < count; ++tile) {
+    const bool fetch = tile < count - (kStages - 1);
+#pragma unroll
+    for (int step = 0; step < kTileK; ++step) {
+      if (step == kTileK - 1) {
+        cp_async_wait<kStages - 2>();
+        __syncthreads();
+        read = read + Tile::kStageFloats == kRingFloats ? 0 : read + Tile::kStageFloats;
+        a_rows = shared + read + place.row;
+        b_rows = shared + kBOffset + read + place.col;
+      }
+      const int next = (step + 1) % kTileK;
+      fragment[(step + 1) % 2].load(a_rows + next * Tile::kTileM, b_rows + next * Tile::kTileN);
+      if (step < kTileK - 1) {
+        if (fetch) copy.step(shared + write, step);
+        if (step == kTileK - 2) {
+          cp_async_commit();
+          write = write + Tile::kStageFloats == kRingFloats ? 0 : write + Tile::kStageFloats;
+        }
+      }
+      sum.multiply_add(fragment[step % 2]);
+    }
+  }
+}
+
+// Accumulator::store for a C of any alignment: quads where columns begin at multiples of 16 bytes, else
+// floats.
+template <typename Tile>
+__device__ __forceinline__ void store_tile(const Accumulator<Tile>& sum, const ThreadPlace<Tile>& place,
+                                           const GemmKernelParams& params, const BlockTile& block) {
+  const bool quads =
+      params.ldc % kQuad == 0 && reinterpret_cast<std::uintptr_t>(params.c) % sizeof(float4) == 0;
+  float* const tile = params.c + block.row + block.col * params.ldc;
+#pragma unroll
+  for (int j = 0; j < Tile::kThreadN; ++j) {
+    const int col = place.col + j / kQuad * kLanesAcross * kQuad + j % kQuad;
+    if (col >= block.cols) continue;
+#pragma unroll
+    for (int q = 0; q < Tile::kThreadM / kQuad; ++q) {
+      const int row = place.row + q * kLanesDown * kQuad;
+      float* const c = tile + col * params.ldc + row;
+      const float* const s = &sum.value[j][q * kQuad];
+      if (quads && row + kQuad <= block.rows && params.accumulate == 0) {
+        *reinterpret_cast<float4*>(c) =
+            make_float4(params.alpha * s[0], params.alpha * s[1], params.alpha * s[2], params.alpha * s[3]);
+      } else {
+#pragma unroll
+        for (int r = 0; r < kQuad; ++r)
+          if (row + r < block.rows) c[r] = params.alpha * (params.accumulate != 0 ? s[r] + c[r] : s[r]);
+      }
+    }
+  }
+}
+
+// A part of a tile on its way through global memory: quads of one thread lie a block's width apart.
+template <typename Tile>
+struct Partial {
+  float4* quads;
+
+  __device__ Partial(float* partials, std::int64_t slot)
+      : quads(reinterpret_cast<float4*>(partials + slot * (Tile::kTileM * Tile::kTileN)) + threadIdx.x) {}
+
+  __device__ void put(const Accumulator<Tile>& sum) const {
+#pragma unroll
+    for (int j = 0; j < Tile::kThreadN; ++j)
+#pragma unroll
+      for (int q = 0; q < Tile::kThreadM / kQuad; ++q) {
+        const float* v = &sum.value[j][q * kQuad];
+        quads[(j * (Tile::kThreadM / kQuad) + q) * Tile::kThreads] = make_float4(v[0], v[1], v[2], v[3]);
+      }
+  }
+  // Past the L1, which may hold what lay there before.
+  __device__ void add_to(Accumulator<Tile>& sum) const {
+#pragma unroll
+    for (int j = 0; j < Tile::kThreadN; ++j)
+#pragma unroll
+      for (int q = 0; q < Tile::kThreadM / kQuad; ++q) {
+        const float4 v = __ldcg(&quads[(j * (Tile::kThreadM / kQuad) + q) * Tile::kThreads]);
+        float* const s = &sum.value[j][q * kQuad];
+        s[0] += v.x, s[1] += v.y, s[2] += v.z, s[3] += v.w;
+      }
+  }
+};
+
+// Leaves this worker's part of a tile, and returns whether all parts are there: then `sum` is their sum, made
+// in the order of k. `tile` counts tiles that are not whole.
+template <typename Tile>
+__device__ __forceinline__ bool join_parts(const StreamKParams& params, std::int64_t tile,
+                                           std::int64_t worker, std::int64_t all_iterations, float* shared,
+                                           Accumulator<Tile>& sum) {
+  const std::int64_t begin = tile * params.iterations, last = begin + params.iterations - 1;
+  const std::int64_t first_worker = worker_of(begin, params.workers, all_iterations);
+  const std::int64_t last_worker = worker_of(last, params.workers, all_iterations);
+  // A worker has parts of two tiles at most.
+  const auto slot = [&](std::int64_t of) {
+    return 2 * of + (tile - piece_begin(of, params.workers, all_iterations) / params.iterations);
+  };
+  Partial<Tile>(params.partials, slot(worker)).put(sum);
+  __threadfence();
+  __syncthreads();  // all threads' quads are visible before the ticket is drawn
+  auto* const ticket = reinterpret_cast<volatile std::uint32_t*>(shared);
+  if (threadIdx.x == 0) *ticket = atomicAdd(&params.tickets[tile], 1u);
+  __syncthreads();
+  const bool comes_last = *ticket == static_cast<std::uint32_t>(last_worker - first_worker);
+  __syncthreads();  // the ring is free again
+  if (!comes_last) return false;
+  __threadfence();
+  if (threadIdx.x == 0) params.tickets[tile] = 0;
+  sum.clear();
+  for (std::int64_t of = first_worker; of <= last_worker; ++of)
+    Partial<Tile>(params.partials, slot(of)).add_to(sum);
+  return true;
+}
+
+template <typename Tile>
+__device__ __forceinline__ void gemm_stream_k(const StreamKParams& params, std::uint32_t group) {
+  extern __shared__ float4 shared_memory[];
+  float* const shared = reinterpret_cast<float*>(shared_memory);
+  const GemmKernelParams& gemm = params.gemm;
+  const std::uint32_t tile_rows = tiles_over(gemm.m, Tile::kTileM),
+                      tile_cols = tiles_over(gemm.n, Tile::kTileN);
+  const std::int64_t cut = std::int64_t{tile_rows} * tile_cols - params.whole;
+  const std::int64_t all_iterations = cut * params.iterations;
+  const std::int64_t worker = static_cast<std::int64_t>(blockIdx.x) - params.whole;
+  // In iterations of the tiles that are cut; negative for those that are whole.
+  std::int64_t at =
+      worker < 0 ? worker * params.iterations : piece_begin(worker, params.workers, all_iterations);
+  const std::int64_t end =
+      worker < 0 ? at + params.iterations : piece_begin(worker + 1, params.workers, all_iterations);
+  const ThreadPlace<Tile> place;
+  while (at < end) {
+    const std::int64_t index = at + static_cast<std::int64_t>(params.whole) * params.iterations;
+    const auto tile = static_cast<std::uint32_t>(index / params.iterations);
+    const auto first = static_cast<std::int32_t>(index % params.iterations);
+    const std::int64_t left = end - at;
+    const std::int32_t count =
+        left < params.iterations - first ? static_cast<std::int32_t>(left) : params.iterations - first;
+    const BlockTile block(gemm, tile_of_block(tile, tile_rows, tile_cols, group), Tile::kTileM, Tile::kTileN);
+    Accumulator<Tile> sum;
+    sum_part<Tile>(gemm, block, place, shared, first, count, sum);
+    at += count;
+    const bool complete =
+        count == params.iterations || join_parts<Tile>(params, static_cast<std::int64_t>(tile) - params.whole,
+                                                       worker, all_iterations, shared, sum);
+    if (complete) store_tile(sum, place, gemm, block);
+    __syncthreads();  // the next part's copies overwrite what the last step still read
+  }
+}
+
+}  // namespace gemmhoist::kernels
