@@ -1,7 +1,7 @@
 // How long a product takes the CPU: a prior that favours the CPU, and rates learnt by size.
 #include <algorithm>
-#include <cmath>
 
+#include "core/powers.hpp"
 #include "decide/decide.hpp"
 
 namespace gemmhoist::decide {
@@ -30,7 +30,7 @@ double flops_of(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
 }
 
 Cell cell_of(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
-  const int exponent = std::ilogb(std::max(flops_of(m, n, k), 1.0));
+  const int exponent = exponent_of(std::max(flops_of(m, n, k), 1.0));
   const std::int64_t thinnest = std::min({m, n, k});
   return {std::clamp(exponent - CpuRates::kFirstBucket, 0, CpuRates::kBuckets - 1), thinnest < 32    ? 0
                                                                                     : thinnest < 128 ? 1
@@ -69,11 +69,11 @@ double predict_from(RateAt rate_at, const void* source, std::int64_t m, std::int
   const double prior = prior_seconds(m, n, k, profile);
   if (below > 0 && above > 0) {
     const double weight = static_cast<double>(down) / (down + up);
-    return flops / (below * std::pow(above / below, weight));
+    return flops / (below * root_power(above / below, weight));
   }
   // Larger products run no slower: the rate above is an optimistic one here.
   if (above > 0) return flops / above;
-  if (below > 0) return std::max(prior, flops / (below * std::pow(kGrowthPerBucket, down)));
+  if (below > 0) return std::max(prior, flops / (below * whole_power(kGrowthPerBucket, down)));
   return prior;
 }
 

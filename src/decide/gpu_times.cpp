@@ -1,7 +1,7 @@
 // How long calls take on the GPU, over what was estimated.
 #include <algorithm>
-#include <cmath>
 
+#include "core/powers.hpp"
 #include "decide/decide.hpp"
 
 namespace gemmhoist::decide {
@@ -31,7 +31,7 @@ void blend(std::atomic<float>& ratio, double target, double weight, double first
 }  // namespace
 
 int GpuTimeLearner::octave_of(double seconds) noexcept {
-  return std::clamp(std::ilogb(std::max(seconds, kShortest) / kShortest), 0, kOctaves - 1);
+  return std::clamp(exponent_of(std::max(seconds, kShortest) / kShortest), 0, kOctaves - 1);
 }
 
 void GpuTimeLearner::learn(double estimated_s, double measured_s) noexcept {
@@ -51,7 +51,8 @@ double GpuTimeLearner::correction(double estimated_s) const noexcept {
       if (ratio <= 0) continue;
       // Overheads fade with size: each octave up halves what a smaller size's ratio has over 1.
       const double excess = static_cast<double>(ratio) - 1;
-      return at < octave && excess > 0 ? 1 + std::ldexp(excess, at - octave) : static_cast<double>(ratio);
+      return at < octave && excess > 0 ? 1 + excess / whole_power(2, octave - at)
+                                       : static_cast<double>(ratio);
     }
   }
   return 1;

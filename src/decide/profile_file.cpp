@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <system_error>
+
+#include "decide/decimal.hpp"
 
 namespace gemmhoist::decide {
 namespace {
@@ -65,19 +66,18 @@ class Writer {
     std::copy(s.begin(), s.end(), at_);
     at_ += s.size();
   }
-  // The shortest text that reads back as the same number.
-  void number(double x) noexcept { advance(std::to_chars(at_, end_, x)); }
-  void number(int x) noexcept { advance(std::to_chars(at_, end_, x)); }
+  void number(double x) noexcept {
+    const std::size_t length = write_decimal(x, {at_, end_});
+    if (length == 0) return fail();
+    at_ += length;
+  }
+  void number(int x) noexcept { number(static_cast<double>(x)); }
   std::size_t length() const noexcept { return failed_ ? 0 : static_cast<std::size_t>(at_ - begin_); }
 
  private:
   void fail() noexcept {
     failed_ = true;
     at_ = end_;
-  }
-  void advance(std::to_chars_result result) noexcept {
-    if (result.ec != std::errc{}) return fail();
-    at_ = result.ptr;
   }
   char *at_, *begin_, *end_;
   bool failed_ = false;
@@ -108,25 +108,20 @@ bool next_line(std::string_view& text, std::string_view& line) noexcept {
   return true;
 }
 
-template <typename Number>  // int or double, as std::from_chars is
-bool read_number(std::string_view text, Number& x) noexcept {
+bool read_index(std::string_view text, int& x) noexcept {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
   return error == std::errc{} && end == text.data() + text.size();
-}
-
-bool read_value(std::string_view text, double& x) noexcept {
-  return read_number(text, x) && std::isfinite(x) && !std::signbit(x);
 }
 
 bool read_cpu_rate(std::string_view cell, std::string_view value, CpuRates& rates) noexcept {
   const std::size_t dot = cell.find('.');
   if (dot == std::string_view::npos) return false;
   int bucket = 0, thinness = 0;
-  if (!read_number(cell.substr(0, dot), bucket) || !read_number(cell.substr(dot + 1), thinness)) return false;
+  if (!read_index(cell.substr(0, dot), bucket) || !read_index(cell.substr(dot + 1), thinness)) return false;
   if (bucket < 0 || bucket >= CpuRates::kBuckets || thinness < 0 || thinness >= CpuRates::kThinness)
     return false;
   double& rate = rates.flops_per_s[bucket][thinness];
-  return rate == 0 && read_value(value, rate) && rate > 0;
+  return rate == 0 && read_decimal(value, rate) && rate > 0;
 }
 
 bool read_field(std::string_view key, std::string_view value, MachineProfile& profile,
@@ -136,9 +131,10 @@ bool read_field(std::string_view key, std::string_view value, MachineProfile& pr
   if (field == std::end(kFields)) return false;
   const std::uint32_t bit = 1U << (field - kFields);
   double x = 0;
-  if ((seen & bit) != 0 || !read_value(value, x)) return false;
+  if ((seen & bit) != 0 || !read_decimal(value, x)) return false;
   if (field->positive && x == 0) return false;
-  if (field->whole && (x > kLargestWhole || x != std::floor(x))) return false;
+  if (field->whole && (x > kLargestWhole || x != static_cast<double>(static_cast<std::int64_t>(x))))
+    return false;
   field->set(profile, x);
   seen |= bit;
   return true;

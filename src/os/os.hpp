@@ -43,7 +43,7 @@ class DefaultFloatingPoint {
   DefaultFloatingPoint& operator=(const DefaultFloatingPoint&) = delete;
 
  private:
-  unsigned char saved_[64];  // fenv_t
+  alignas(8) unsigned char saved_[64];
 };
 
 // Futex on a 32-bit word: waits while *word == expected, until the deadline (monotonic ns; <= 0: none).

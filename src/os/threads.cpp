@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cfenv>
 #include <cstring>
 #include <initializer_list>
 
 #include "core/checked.hpp"
 #include "os/affinity.hpp"
 #include "os/errno_guard.hpp"
+#include "os/floating_point.hpp"
 #include "os/os.hpp"
 
 namespace gemmhoist::os {
@@ -36,7 +36,7 @@ Start* take_start() noexcept {
 
 extern "C" void* gemmhoist_thread_main(void* argument) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
-  std::fesetenv(FE_DFL_ENV);  // a thread inherits its creator's rounding, flush modes and traps
+  set_default_floating_point();  // a thread inherits its creator's rounding, flush modes and traps
   apply_remembered_affinity();
   auto* start = static_cast<Start*>(argument);
   pthread_setname_np(pthread_self(), start->name);

@@ -162,7 +162,7 @@ void cut(Range whole, std::int64_t align, std::int64_t count, Taper taper, std::
   std::int64_t begin = 0;  // in tiles
   for (std::int64_t i = 0; i < count; ++i) {
     passed += weight(taper, i, count);
-    std::int64_t end = std::llround(passed / total * static_cast<double>(tiles));
+    auto end = static_cast<std::int64_t>(passed / total * static_cast<double>(tiles) + 0.5);
     end = i + 1 == count ? tiles : std::min(end, tiles);
     if (end <= begin) continue;
     const std::int64_t first = begin * align;
