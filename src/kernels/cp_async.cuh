@@ -14,11 +14,14 @@ __device__ inline void cp_async_16(void* shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global) : "memory");
 }
 
-// The same at an edge: `bytes` (0 to 16) are read, the others are written as zeros.
-__device__ inline void cp_async_16_or_zero(void* shared, const void* global, int bytes) {
+// The same at an edge: where not `inside`, nothing is read and zeros are written.
+__device__ inline void cp_async_16_or_zero(void* shared, const void* global, bool inside) {
   const auto address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(bytes)
-               : "memory");
+  asm volatile(
+      "{ .reg .pred outside; setp.eq.s32 outside, %2, 0; "
+      "cp.async.cg.shared.global [%0], [%1], 16, outside; }" ::"r"(address),
+      "l"(global), "r"(static_cast<int>(inside))
+      : "memory");
 }
 
 __device__ inline void cp_async_commit() {

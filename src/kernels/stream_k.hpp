@@ -64,6 +64,11 @@ constexpr void deal_out(const KernelDescriptor& kernel, std::int32_t sms, Stream
   params.workers = static_cast<std::int32_t>(workers);
 }
 
+// Blocks of the launch, one-dimensional.
+constexpr std::int64_t blocks_of(const StreamKParams& params) noexcept {
+  return std::int64_t{params.whole} + params.workers;
+}
+
 constexpr std::int64_t partial_floats(const KernelDescriptor& kernel, const StreamKParams& params) noexcept {
   return std::int64_t{2} * params.workers * kernel.tile_m * kernel.tile_n;
 }

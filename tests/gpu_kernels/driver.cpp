@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "kernels/stream_k.hpp"
+
 namespace gemmhoist::gpu_kernels {
 namespace {
 
 // The driver's types, as its ABI has them; the tests do without CUDA's headers.
 using Result = int;
-constexpr int kAttributeSharedBytesOptin = 97, kAttributeMajor = 75, kAttributeMinor = 76;
+constexpr int kAttributeSms = 16, kAttributeSharedBytesOptin = 97, kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kFunctionMaxDynamicSharedBytes = 8;
 
 struct Calls {
@@ -96,6 +98,7 @@ Gpu* Gpu::open(int ordinal, std::string& why_not) {
   gpu->arch_ = major * 10 + minor;
   require(calls.device_attribute(&gpu->shared_bytes_a_block_, kAttributeSharedBytesOptin, device),
           "cuDeviceGetAttribute");
+  require(calls.device_attribute(&gpu->sms_, kAttributeSms, device), "cuDeviceGetAttribute");
   char name[128] = {};
   require(calls.device_name(name, sizeof name - 1, device), "cuDeviceGetName");
   gpu->name_ = name;
@@ -163,7 +166,34 @@ void Gpu::launch(const KernelDescriptor& kernel, const kernels::LaunchShape& sha
 }
 
 void Gpu::launch(const KernelDescriptor& kernel, GemmKernelParams params) {
+  if (kernel.role == KernelRole::gemm_stream_k) return launch_stream_k(kernel, params);
   launch(kernel, kernels::launch_shape(kernel, params), &params);
+}
+
+// Panels are matrices like others to these kernels.
+void Gpu::launch_stream_k(const KernelDescriptor& kernel, const GemmKernelParams& gemm) {
+  kernels::StreamKParams params{};
+  params.gemm = gemm;
+  kernels::deal_out(kernel, sms_, params);
+  const auto partials = static_cast<std::size_t>(kernels::partial_floats(kernel, params));
+  const auto tickets = static_cast<std::size_t>(kernels::ticket_count(kernel, params));
+  if (partials + tickets > scratch_floats_) {
+    synchronize();
+    if (scratch_ != 0) release(scratch_);
+    scratch_floats_ = 2 * (partials + tickets);
+    scratch_ = allocate(scratch_floats_ * sizeof(float));
+  }
+  // Tickets from the end on: partials of whatever launch never lie where the next one's tickets do.
+  const std::size_t tickets_at = (scratch_floats_ - tickets) / 4 * 4;
+  const std::vector<std::uint32_t> zeros(tickets + 4);
+  upload(scratch_ + tickets_at * sizeof(float), zeros.data(), tickets * sizeof(std::uint32_t));
+  params.partials = reinterpret_cast<float*>(scratch_);
+  params.tickets = reinterpret_cast<std::uint32_t*>(scratch_ + tickets_at * sizeof(float));
+  launch(kernel,
+         kernels::LaunchShape{static_cast<std::uint32_t>(kernels::blocks_of(params)), 1, 1,
+                              static_cast<std::uint32_t>(kernel.threads),
+                              static_cast<std::uint32_t>(kernel.shared_bytes)},
+         &params);
 }
 
 void Gpu::launch(const KernelDescriptor& kernel, TransposeKernelParams params) {

@@ -37,7 +37,8 @@ class Gpu {
   void upload(Address to, const void* from, std::size_t bytes);
   void download(void* to, Address from, std::size_t bytes);
 
-  // Asynchronous, on the default stream.
+  // Asynchronous, on the default stream. A kernel that cuts tiles gets its scratch memory here: do not time
+  // it so.
   void launch(const KernelDescriptor& kernel, GemmKernelParams params);
   void launch(const KernelDescriptor& kernel, TransposeKernelParams params);
   void launch(const KernelDescriptor& kernel, PrepareKernelParams params);
@@ -52,6 +53,7 @@ class Gpu {
  private:
   Gpu() = default;
   void* function(const KernelDescriptor& kernel);
+  void launch_stream_k(const KernelDescriptor& kernel, const GemmKernelParams& gemm);
   void launch(const KernelDescriptor& kernel, const kernels::LaunchShape& shape, void* params);
 
   struct Loaded {
@@ -62,6 +64,9 @@ class Gpu {
   std::string name_;
   int arch_ = 0;
   int shared_bytes_a_block_ = 0;
+  int sms_ = 0;
+  Address scratch_ = 0;  // partial sums and tickets of launches that cut tiles
+  std::size_t scratch_floats_ = 0;
   const kernels::Image* image_ = nullptr;
   void* module_ = nullptr;
   std::vector<Loaded> loaded_;

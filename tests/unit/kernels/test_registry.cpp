@@ -29,6 +29,8 @@ std::string name_from_facts(const KernelDescriptor& k) {
       return std::string("prepare_") + to_string(k.precision) + "_" + tile + arch;
     case KernelRole::gemm_leftover:  // for that precision, in fp32
       return "sgemm_leftover_fp32_" + tile + stages + arch;
+    case KernelRole::gemm_stream_k:
+      return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + "_streamk" + arch;
     default:
       return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + cluster + arch;
   }

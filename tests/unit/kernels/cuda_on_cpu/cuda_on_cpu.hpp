@@ -32,6 +32,17 @@ extern CudaIndex threadIdx, blockIdx;
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 
+// Blocks run one after another, and a block's threads on one thread of the CPU.
+inline unsigned atomicAdd(unsigned* at, unsigned value) {
+  const unsigned before = *at;
+  *at += value;
+  return before;
+}
+inline float __ldcg(const float* at) {
+  return *at;
+}
+inline void __threadfence() {}
+
 void __syncthreads();
 void __syncwarp();
 

@@ -8,6 +8,10 @@ namespace gemmhoist::kernels {
 inline void cp_async_16(void* shared, const void* global) {
   cuda_on_cpu::copy_16(shared, global);
 }
+inline void cp_async_16_or_zero(void* shared, const void* global, bool inside) {
+  alignas(16) static constexpr float kZeros[4] = {};
+  cuda_on_cpu::copy_16(shared, inside ? global : kZeros);
+}
 inline void cp_async_commit() {
   cuda_on_cpu::commit_copies();
 }
