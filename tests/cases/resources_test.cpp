@@ -48,8 +48,9 @@ TEST(Case31Gpu, AnotherProcessLeaves200MBAndEnds) {
 }
 
 // Device calls of the process that plays `scenario` undisturbed.
-int device_calls(const std::string& scenario) {
-  const test::Result result = play(sim, scenario, {{"GEMMHOIST_SIM_REPORT", "1"}});
+int device_calls(const std::string& scenario, test::Environment environment) {
+  environment["GEMMHOIST_SIM_REPORT"] = "1";
+  const test::Result result = play(sim, scenario, environment);
   const std::string text = "simulated device: ";
   const auto at = result.err.find(text);
   return at == std::string::npos ? 0 : std::stoi(result.err.substr(at + text.size()));
@@ -58,10 +59,12 @@ int device_calls(const std::string& scenario) {
 using Case32 = testing::TestWithParam<const char*>;
 TEST_P(Case32, EveryDeviceCallFails) {
   SKIP_UNLESS_USABLE(sim);
-  const int calls = device_calls("two products");
+  // Few threads and little pinned memory: each child makes them anew.
+  const test::Environment small = {{"GEMMHOIST_HOST_THREADS", "1"}, {"GEMMHOIST_PINNED_MIB", "16"}};
+  const int calls = device_calls("two products", small);
   ASSERT_GT(calls, 30);
-  const test::Result result = play(sim, "every device call fails", {{"GEMMHOIST_HOST_THREADS", "1"}},
-                                   std::to_string(calls + 2) + " " + GetParam());
+  const test::Result result =
+      play(sim, "every device call fails", small, std::to_string(calls + 2) + " " + GetParam());
   EXPECT_EQ(result.out.substr(0, 6), "right\n") << result.out << result.err;
   EXPECT_EQ(result.status, 0);
   RecordProperty("device_calls", calls);
@@ -76,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(With, Case32, testing::Values("device_error 0", "out_of
 
 TEST(Deadline, CpuFinishesWhatAHangingDeviceLeaves) {
   SKIP_UNLESS_USABLE(sim);
-  const int calls = device_calls("two products");
+  const int calls = device_calls("two products", {});
   for (const int before_the_end : {1, 7, 20}) {
     const test::Result result = play(sim, "device hangs",
                                      {{"GEMMHOIST_SIM_HANG_AT", std::to_string(calls - before_the_end)},
@@ -122,13 +125,16 @@ TEST(Case37, OneProductOf300StartsNothing) {
   EXPECT_EQ(result.out.find("state: starting"), std::string::npos) << result.out;
 }
 TEST(Case37, OneProductOf300CostsUnderAMillisecondMore) {
+  constexpr double kMost = 1e-3;
   double plain = std::numeric_limits<double>::max(), served = plain;
-  for (int i = 0; i < 40; ++i) {  // interleaved, the quietest of each: noise only adds
+  // Interleaved, the quietest of each: whatever else runs on the machine only adds, so a busy one is asked
+  // longer.
+  for (int i = 0; i < 40 || (i < 400 && served - plain >= kMost); ++i) {
     plain = std::min(plain, play_plain("one product", "300").seconds);
     served = std::min(served, play(automatic, "one product", {}, "300").seconds);
   }
   RecordProperty("added_us", static_cast<int>((served - plain) * 1e6));
-  EXPECT_LT(served - plain, 1e-3);
+  EXPECT_LT(served - plain, kMost);
 }
 
 }  // namespace
