@@ -10,6 +10,7 @@
 
 #include "../sampling.hpp"
 #include "check.hpp"
+#include "kernels/registry.hpp"
 #include "rungs.hpp"
 
 namespace gemmhoist::ladder {
@@ -247,6 +248,9 @@ void launch_only(const Catalogue& catalogue, const Options& options, Shape shape
 int run(const Options& options) {
   if (options.list) {
     for (const Rung& rung : rungs()) fmt::print("{}\n", rung.symbol);
+    for (const KernelDescriptor& kernel : kernels::all())
+      if (kernel.role == KernelRole::gemm && kernel.precision == Precision::fp32)
+        fmt::print("{}\n", kernel.name);
     return 0;
   }
   if (const std::string why = why_no_gpu(); !why.empty()) {

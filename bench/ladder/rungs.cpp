@@ -161,14 +161,14 @@ std::unique_ptr<Contestant> Catalogue::rung(const Rung& rung, const Params& para
   return std::make_unique<RungRun>(rung, ladder_.kernel(rung.symbol, rung.dynamic_shared_bytes), params);
 }
 
-std::vector<const KernelDescriptor*> Catalogue::shipped() {
+std::vector<const KernelDescriptor*> Catalogue::shipped(KernelRole role) {
   int most_shared = 0;
   require(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
           "cudaDeviceGetAttribute");
   std::vector<const KernelDescriptor*> found;
   for (const KernelDescriptor& kernel : kernels::all())
-    if (kernel.role == KernelRole::gemm && kernel.precision == Precision::fp32 &&
-        kernel.shared_bytes <= most_shared && kernels::contains(*image_of_gpu(), kernel))
+    if (kernel.role == role && kernel.precision == Precision::fp32 && kernel.shared_bytes <= most_shared &&
+        kernels::contains(*image_of_gpu(), kernel))
       found.push_back(&kernel);
   return found;
 }

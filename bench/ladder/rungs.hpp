@@ -39,13 +39,16 @@ class Catalogue {
   std::unique_ptr<Contestant> rung(const Rung& rung, const Params& params) const;
   // The library's own kernels for products in fp32 that this GPU runs; each launch prepares panels from the
   // row-major operands, as the library does once a panel.
-  static std::vector<const KernelDescriptor*> shipped();
+  static std::vector<const KernelDescriptor*> shipped(KernelRole role = KernelRole::gemm);
   std::unique_ptr<Contestant> shipped(const KernelDescriptor& kernel, const Params& params) const;
   // Null where the machine has no cuBLAS.
   static std::unique_ptr<Contestant> cublas(const Params& params, Product product);
 
   cudaKernel_t kernel(const char* symbol, int dynamic_shared_bytes = 0) const {
     return ladder_.kernel(symbol, dynamic_shared_bytes);
+  }
+  cudaKernel_t kernel(const KernelDescriptor& kernel) const {
+    return library_.kernel(kernel.name, kernel.shared_bytes);
   }
 
  private:
