@@ -61,7 +61,7 @@ def check_stand_ins(program: str, arguments: list[str], rows: list[dict[str, str
         if row["peer"].startswith("cuBLAS") and "Xt" not in row["peer"]:
             assert float(row["kernel_median_s"]) > 0 and float(row["submit_median_s"]) > 0, row
     for who, peers in WRONG.items():
-        environment = {**os.environ, "GEMMHOIST_STAND_IN_WRONG": who}
+        environment = {**os.environ, "GEMMHOIST_TEST_STAND_IN_WRONG": who}
         command = [program, "--dry", "--sizes", "64", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
         assert done.returncode == 1, f"a wrong {who} is not noticed: status {done.returncode}\n{done.stdout}"

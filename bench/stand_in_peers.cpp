@@ -1,7 +1,7 @@
 // Stand-ins for libcudart, libcublas and libnvblas in one library: the GPU is host memory and the product a
 // plain loop. With them a machine without a GPU walks every path of the benchmark.
-// GEMMHOIST_STAND_IN_WRONG=cublas, xt or nvblas makes that product lose its last k, which the benchmark must
-// report.
+// GEMMHOIST_TEST_STAND_IN_WRONG=cublas, xt or nvblas makes that product lose its last k, which the benchmark
+// must report.
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -29,7 +29,7 @@ struct Problem {
 };
 
 bool wrong(const char* who) {
-  const char* chosen = std::getenv("GEMMHOIST_STAND_IN_WRONG");
+  const char* chosen = std::getenv("GEMMHOIST_TEST_STAND_IN_WRONG");
   return chosen != nullptr && std::strcmp(chosen, who) == 0;
 }
 

@@ -51,12 +51,12 @@ need_packages() {
 cuda_wheels=('nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-nvvm==13.0.*'
              'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*')
 
-# find_nvcc: sets $nvcc to a compiler that works, or to nothing, saying why. GEMMHOIST_NO_NVCC=1 builds as a machine
+# find_nvcc: sets $nvcc to a compiler that works, or to nothing, saying why. GEMMHOIST_TEST_NO_NVCC=1 builds as a machine
 # without one would.
 find_nvcc() {
   nvcc=
-  if [ -n "${GEMMHOIST_NO_NVCC:-}" ]; then
-    say "GEMMHOIST_NO_NVCC is set: building without GPU code"
+  if [ -n "${GEMMHOIST_TEST_NO_NVCC:-}" ]; then
+    say "GEMMHOIST_TEST_NO_NVCC is set: building without GPU code"
     return
   fi
   local candidate
@@ -71,8 +71,8 @@ find_nvcc() {
     say "no nvcc, and its wheels are fetched for x86_64 only: building without GPU code"
     return
   fi
-  if [ -e "$deps/no-nvcc" ] && [ -z "${GEMMHOIST_RETRY_NVCC:-}" ]; then
-    say "no nvcc ($(cat "$deps/no-nvcc")): building without GPU code; GEMMHOIST_RETRY_NVCC=1 tries again"
+  if [ -e "$deps/no-nvcc" ] && [ -z "${GEMMHOIST_TEST_RETRY_NVCC:-}" ]; then
+    say "no nvcc ($(cat "$deps/no-nvcc")): building without GPU code; GEMMHOIST_TEST_RETRY_NVCC=1 tries again"
     return
   fi
   say "no nvcc here: fetching the compiler from PyPI's CUDA wheels into .deps/cuda"

@@ -35,7 +35,7 @@ constexpr SmLimits kLimits[] = {
 
 std::multimap<std::string, Usage> read_reports() {
   std::multimap<std::string, Usage> usages;
-  const char* paths = std::getenv("GEMMHOIST_KERNEL_REPORTS");  // set by the build, ':' between
+  const char* paths = std::getenv("GEMMHOIST_TEST_KERNEL_REPORTS");  // set by the build, ':' between
   if (paths == nullptr) return usages;
   const std::regex entry("Compiling entry function '(\\w+)' for 'sm_(\\d+)a?'");
   const std::regex spills("(\\d+) bytes stack frame, (\\d+) bytes spill stores, (\\d+) bytes spill loads");
