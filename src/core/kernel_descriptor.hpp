@@ -35,7 +35,6 @@ struct KernelDescriptor {
   std::int32_t shared_bytes;   // dynamic shared memory a block
   std::int32_t blocks_per_sm;  // resident at once, by registers and shared memory
   bool arch_specific = false;  // has instructions of min_arch alone ("90a"): no later one runs it
-  std::int32_t cluster = 1;    // blocks of a cluster, whose tiles follow each other along n
 };
 
 // C[i + j ldc] = alpha * (sum over p of a[i + p lda] * b[j + p ldb] + (accumulate ? C[i + j ldc] : 0)),

@@ -15,6 +15,7 @@
 #include "kernels/magnitude_range.hpp"
 #include "kernels/prepare_bf16x6_128x32_sm80.hpp"
 #include "kernels/prepare_unit.cuh"
+#include "kernels/warp.cuh"
 
 namespace gemmhoist::kernels {
 

@@ -9,9 +9,9 @@
 // A plane's row is 128 bytes; 16-byte chunk c of row r stands at c ^ (r % 8): wgmma's 128-byte swizzle.
 //
 // Resources: 256 threads, no shared memory. Bound: memory, 8 bytes an element.
-#include "kernels/bf16_pieces.cuh"
 #include "kernels/prepare_tf32_128x32_sm80.hpp"
 #include "kernels/prepare_unit.cuh"
+#include "kernels/warp.cuh"
 
 namespace gemmhoist::kernels {
 

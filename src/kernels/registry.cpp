@@ -8,7 +8,6 @@
 
 #include "kernels/prepare_bf16x6_128x32_sm80.hpp"
 #include "kernels/prepare_tf32_128x32_sm80.hpp"
-#include "kernels/sgemm_bf16x6_128x128x32_s4_c2_sm90a.hpp"
 #include "kernels/sgemm_bf16x6_128x128x32_s4_sm90a.hpp"
 #include "kernels/sgemm_fp32_128x128x16_s3_sm80.hpp"
 #include "kernels/sgemm_fp32_128x128x32_s3_streamk_sm80.hpp"
@@ -19,7 +18,6 @@
 #include "kernels/sgemm_fp32_64x64x16_s3_sm80.hpp"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_sm80.hpp"
 #include "kernels/sgemm_leftover_fp32_128x128x16_s3_sm80.hpp"
-#include "kernels/sgemm_tf32_256x128x32_s4_c2_sm90a.hpp"
 #include "kernels/sgemm_tf32_256x128x32_s4_sm90a.hpp"
 #include "kernels/tile_order.hpp"
 #include "kernels/transpose_64x64_sm75.hpp"
@@ -36,9 +34,7 @@ constexpr std::array kKnown{
     descriptor_transpose_64x64_sm75,
     descriptor_sgemm_fp32_16x16x1_s1_sm75,
     descriptor_sgemm_bf16x6_128x128x32_s4_sm90a,
-    descriptor_sgemm_bf16x6_128x128x32_s4_c2_sm90a,
     descriptor_sgemm_tf32_256x128x32_s4_sm90a,
-    descriptor_sgemm_tf32_256x128x32_s4_c2_sm90a,
     descriptor_prepare_bf16x6_128x32_sm80,
     descriptor_prepare_tf32_128x32_sm80,
     descriptor_sgemm_leftover_fp32_128x128x16_s3_sm80,
@@ -66,14 +62,13 @@ constexpr auto kBuilt = [] {
 }();
 
 LaunchShape shape_over(const KernelDescriptor& kernel, std::int32_t rows, std::int32_t cols) noexcept {
-  const auto cluster = static_cast<std::uint32_t>(kernel.cluster);
   LaunchShape shape{0, 0, 0, static_cast<std::uint32_t>(kernel.threads),
                     static_cast<std::uint32_t>(kernel.shared_bytes)};
   if (rows <= 0 || cols <= 0) return shape;
   // One dimension, whatever the shape of C: the others end at 65535 blocks, and the kernel wants the order of
   // tiles in its own hands.
-  const std::uint32_t tile_cols = (tiles_over(cols, kernel.tile_n) + cluster - 1) / cluster * cluster;
-  const std::uint64_t blocks = std::uint64_t{tiles_over(rows, kernel.tile_m)} * tile_cols;
+  const std::uint64_t blocks =
+      std::uint64_t{tiles_over(rows, kernel.tile_m)} * tiles_over(cols, kernel.tile_n);
   if (blocks > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) return shape;
   shape.grid_x = static_cast<std::uint32_t>(blocks);
   shape.grid_y = 1;

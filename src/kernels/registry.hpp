@@ -54,7 +54,6 @@ struct LaunchShape {
 LaunchShape launch_shape(const KernelDescriptor& kernel, const GemmKernelParams& params) noexcept;
 LaunchShape launch_shape(const KernelDescriptor& kernel, const TransposeKernelParams& params) noexcept;
 LaunchShape launch_shape(const KernelDescriptor& kernel, const PrepareKernelParams& params) noexcept;
-// Whole clusters: the last one may stand over the edge of C. The cluster's size is compiled into the kernel.
 LaunchShape launch_shape(const KernelDescriptor& kernel, const PreparedGemmKernelParams& params) noexcept;
 
 }  // namespace gemmhoist::kernels

@@ -1,21 +1,21 @@
 // Main loop of the tensor-core kernels for sm_90a: bulk copies of image units by one thread, products by two
 // warpgroups, in turn on a ring of stages.
 //
-// A cluster's blocks make tiles that follow each other along n and share their rows of A: each brings an
-// equal part of those and the copy engine writes it into all of them.
-//
 // Roles: the first warpgroup's first thread brings stages; the other two warpgroups take half of the tile's
 // columns each. To wgmma the columns of C are the rows, since then two neighbouring sums of a thread are
 // neighbours in C.
 //
-// Barriers, two a stage: `full` ends its phase when the stage's bytes have landed (whichever block asked for
-// them); `empty` when all consuming warps of the cluster have done with the stage, since the next copy writes
-// into all their blocks. A warp has done when the products that read the stage are complete.
+// Barriers, two a stage: `full` ends its phase when the stage's bytes have landed; `empty` when all consuming
+// warps have done with the stage. A warp has done when the products that read the stage are complete.
+//
+// The block begins to bring stages, and while they travel all its threads find the magnitudes of its rows of
+// A and columns of B over all of k. A tile that is out of range is marked and left.
 #pragma once
 
 #include "kernels/magnitude_range.hpp"
 #include "kernels/operand_image.hpp"
 #include "kernels/tile_order.hpp"
+#include "kernels/warp.cuh"
 #include "kernels/wgmma.cuh"
 
 namespace gemmhoist::kernels {
@@ -24,7 +24,7 @@ template <const KernelDescriptor& facts>
 struct WgmmaTile {
   using Image = OperandImage<facts.precision>;
   static constexpr int kTileM = facts.tile_m, kTileN = facts.tile_n, kStages = facts.stages;
-  static constexpr int kCluster = facts.cluster;
+  static constexpr int kThreads = facts.threads;
   static constexpr int kRowUnits = kTileM / kImageRows;
   static constexpr int kUnitBytes = Image::kUnitBytes;
   static constexpr int kColsOffset = kRowUnits * kUnitBytes;  // of B in a stage
@@ -46,7 +46,6 @@ template <typename Tile>
 struct WgmmaControl {
   Mbarrier full[Tile::kStages], empty[Tile::kStages];
   std::uint32_t least[2], greatest[2];  // of A's rows and of B's columns, over all of k
-  std::uint32_t left_out[2];            // by rank: the tile belongs to fp32, or there is none
   static_assert(sizeof(Mbarrier) == 8);
 };
 
@@ -60,55 +59,25 @@ struct RingPosition {
   }
 };
 
-// The tile of this block. `exists` is false where the cluster stands over C's last column.
-template <typename Tile>
-struct WgmmaPlace {
-  unsigned rank = 0;
-  std::uint32_t tile_row, tile_col;
-  bool exists;
-
-  __device__ WgmmaPlace(const GemmKernelParams& params, std::uint32_t group) {
-    if constexpr (Tile::kCluster > 1) rank = cluster_rank();
-    const std::uint32_t tile_cols = tiles_over(params.n, Tile::kTileN);
-    const TilePosition position =
-        tile_of_block(blockIdx.x / Tile::kCluster, tiles_over(params.m, Tile::kTileM),
-                      (tile_cols + Tile::kCluster - 1) / Tile::kCluster, group);
-    tile_row = position.row;
-    tile_col = position.col * Tile::kCluster + rank;
-    exists = tile_col < tile_cols;
-    if (!exists) --tile_col;  // brings what its neighbour needs, and makes nothing
-  }
-};
-
 // Brings one stage after another.
 template <typename Tile>
 struct UnitCopy {
   const char* rows;
   const char* cols;
   std::int64_t rows_pitch;  // bytes between units above each other
-  unsigned rank;
 
-  __device__ UnitCopy(const PreparedGemmKernelParams& params, const WgmmaPlace<Tile>& place)
-      : rank(place.rank) {
+  __device__ UnitCopy(const PreparedGemmKernelParams& params, TilePosition tile) {
     rows_pitch = params.a_unit_pitch * Tile::kUnitBytes;
-    rows = static_cast<const char*>(params.a_image) + place.tile_row * Tile::kRowUnits * rows_pitch;
-    cols = static_cast<const char*>(params.b_image) + place.tile_col * params.b_unit_pitch * Tile::kUnitBytes;
+    rows = static_cast<const char*>(params.a_image) + tile.row * Tile::kRowUnits * rows_pitch;
+    cols = static_cast<const char*>(params.b_image) + tile.col * params.b_unit_pitch * Tile::kUnitBytes;
   }
 
   __device__ void copy(char* stage, Mbarrier* full) {
-    constexpr int kPart = Tile::kColsOffset / Tile::kCluster;
-    constexpr int kRun = kPart < Tile::kUnitBytes ? kPart : Tile::kUnitBytes;
     mbarrier_arrive_expecting(full, Tile::kStageBytes);
-    bulk_copy(stage + Tile::kColsOffset, cols, Tile::kUnitBytes, full);
 #pragma unroll
-    for (int part = 0; part < kPart; part += kRun) {
-      const int offset = static_cast<int>(rank) * kPart + part;
-      const char* const from = rows + offset / Tile::kUnitBytes * rows_pitch + offset % Tile::kUnitBytes;
-      if constexpr (Tile::kCluster > 1)
-        bulk_copy_to_cluster(stage + offset, from, kRun, full, (1 << Tile::kCluster) - 1);
-      else
-        bulk_copy(stage + offset, from, kRun, full);
-    }
+    for (int unit = 0; unit < Tile::kRowUnits; ++unit)
+      bulk_copy(stage + unit * Tile::kUnitBytes, rows + unit * rows_pitch, Tile::kUnitBytes, full);
+    bulk_copy(stage + Tile::kColsOffset, cols, Tile::kUnitBytes, full);
     rows += Tile::kUnitBytes;
     cols += Tile::kUnitBytes;
   }
@@ -179,7 +148,7 @@ struct Bf16x6Math {
     for (int i = 0; i < kSums; ++i) sum[i] += part[i];
   }
 
-  // `tiles(stage, cols, rows)` waits for a stage; `release()` gives the oldest one back.
+  // `feed.wait()` waits for the next stage; `feed.release()` gives the oldest one back.
   template <typename Feed>
   __device__ __forceinline__ void run(Feed& feed, int blocks) {
     float part[2][kSums];
@@ -188,6 +157,7 @@ struct Bf16x6Math {
     feed.wait();
     multiply(part[0], feed.cols, feed.rows);
     int left = blocks - 1;
+    // Two stages a turn, since each set of accumulators must keep its registers.
     while (left >= 2) {
       feed.wait();
       multiply(part[1], feed.cols, feed.rows);
@@ -267,33 +237,28 @@ struct StageFeed {
   }
 
   __device__ __forceinline__ void release() {
-    const unsigned lane = threadIdx.x % 32;
-    if constexpr (Tile::kCluster > 1) {
-      if (lane < Tile::kCluster) mbarrier_arrive_at(control->empty + oldest, lane);
-    } else {
-      if (lane == 0) mbarrier_arrive(control->empty + oldest);
-    }
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(control->empty + oldest);
     if (++oldest == Tile::kStages) oldest = 0;
   }
 };
 
 // Whether this block's tile is out of the precision's range. Called by all threads.
 template <typename Tile>
-__device__ __forceinline__ bool out_of_range(const PreparedGemmKernelParams& params,
-                                             const WgmmaPlace<Tile>& place, WgmmaControl<Tile>* control) {
+__device__ __forceinline__ bool out_of_range(const PreparedGemmKernelParams& params, TilePosition tile,
+                                             WgmmaControl<Tile>* control) {
   const int blocks = params.gemm.k / kImageK;
-  const MagnitudeRange* const ranges[2] = {params.a_ranges + place.tile_row * params.a_unit_pitch,
-                                           params.b_ranges + place.tile_col * params.b_unit_pitch};
+  const MagnitudeRange* const ranges[2] = {params.a_ranges + tile.row * params.a_unit_pitch,
+                                           params.b_ranges + tile.col * params.b_unit_pitch};
 #pragma unroll
   for (int operand = 0; operand < 2; ++operand) {
     MagnitudeRange range = kNoMagnitude;
-    for (int q = static_cast<int>(threadIdx.x); q < blocks; q += static_cast<int>(blockDim.x)) {
+    for (int q = static_cast<int>(threadIdx.x); q < blocks; q += Tile::kThreads) {
       const MagnitudeRange unit = ranges[operand][q];
       range.least = unit.least < range.least ? unit.least : range.least;
       range.greatest = unit.greatest > range.greatest ? unit.greatest : range.greatest;
     }
-    range.least = __reduce_min_sync(0xFFFFFFFFu, range.least);
-    range.greatest = __reduce_max_sync(0xFFFFFFFFu, range.greatest);
+    range.least = warp_least(range.least);
+    range.greatest = warp_greatest(range.greatest);
     if (threadIdx.x % 32 == 0) {
       atomicMin(control->least + operand, range.least);
       atomicMax(control->greatest + operand, range.greatest);
@@ -312,12 +277,14 @@ __device__ __forceinline__ void gemm_wgmma(const PreparedGemmKernelParams& param
   static_assert(sizeof(WgmmaControl<Tile>) <= Tile::kControlBytes);
   constexpr bool kChecksRange = Tile::Image::kPieces > 1;
 
-  const WgmmaPlace<Tile> place(params.gemm, group);
+  const std::uint32_t tile_rows = tiles_over(params.gemm.m, Tile::kTileM);
+  const TilePosition tile =
+      tile_of_block(blockIdx.x, tile_rows, tiles_over(params.gemm.n, Tile::kTileN), group);
   const int blocks = params.gemm.k / kImageK;
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < Tile::kStages; ++stage) {
       mbarrier_init(control->full + stage, 1);
-      mbarrier_init(control->empty + stage, Tile::kConsumerWarps * Tile::kCluster);
+      mbarrier_init(control->empty + stage, Tile::kConsumerWarps);
     }
     mbarrier_fence_init();
     for (int operand = 0; operand < 2; ++operand) {
@@ -325,37 +292,23 @@ __device__ __forceinline__ void gemm_wgmma(const PreparedGemmKernelParams& param
       control->greatest[operand] = kNoMagnitude.greatest;
     }
   }
-  if constexpr (Tile::kCluster > 1)
-    cluster_barrier();
-  else
-    __syncthreads();
+  __syncthreads();
 
-  UnitCopy<Tile> copy(params, place);
+  UnitCopy<Tile> copy(params, tile);
   const int filled = blocks < Tile::kStages ? blocks : Tile::kStages;
   if (threadIdx.x == 0)
     for (int stage = 0; stage < filled; ++stage)
       copy.copy(stages + stage * Tile::kStageBytes, control->full + stage);
 
-  bool left_out = !place.exists;
   if constexpr (kChecksRange) {
-    const bool out = out_of_range(params, place, control);
-    if (threadIdx.x == 0 && place.exists)
-      params.out_of_range[place.tile_row + place.tile_col * tiles_over(params.gemm.m, Tile::kTileM)] = out;
-    left_out = left_out || out;
-    bool all_left_out = left_out;
-    if constexpr (Tile::kCluster > 1) {
-      if (threadIdx.x < Tile::kCluster) store_at(control->left_out + place.rank, threadIdx.x, left_out);
-      cluster_barrier();
-      for (int rank = 0; rank < Tile::kCluster; ++rank)
-        all_left_out = all_left_out && control->left_out[rank];
-    }
-    if (all_left_out) {
-      // No block ends while copies into it are under way.
-      if (threadIdx.x == 0)
+    const bool out = out_of_range<Tile>(params, tile, control);
+    if (threadIdx.x == 0) {
+      params.out_of_range[tile.row + static_cast<std::int64_t>(tile.col) * tile_rows] = out;
+      // The block does not end while copies into it are under way.
+      if (out)
         for (int stage = 0; stage < filled; ++stage) mbarrier_wait(control->full + stage, 0);
-      if constexpr (Tile::kCluster > 1) cluster_barrier();
-      return;
     }
+    if (out) return;
   }
 
   const int warpgroup = static_cast<int>(threadIdx.x) / Tile::kGroupThreads;
@@ -379,12 +332,9 @@ __device__ __forceinline__ void gemm_wgmma(const PreparedGemmKernelParams& param
         wgmma_tile<Tile::Image::kRowBytes>(stages + Tile::kColsOffset + col_in_tile * Tile::Image::kRowBytes);
     Math math;
     math.run(feed, blocks);
-    if (!left_out)
-      store_sums(math.sum, params.gemm, static_cast<std::int64_t>(place.tile_row) * Tile::kTileM,
-                 static_cast<std::int64_t>(place.tile_col) * Tile::kTileN + col_in_tile);
+    store_sums(math.sum, params.gemm, static_cast<std::int64_t>(tile.row) * Tile::kTileM,
+               static_cast<std::int64_t>(tile.col) * Tile::kTileN + col_in_tile);
   }
-  // No block ends while its neighbours copy into it or tell its barriers.
-  if constexpr (Tile::kCluster > 1) cluster_barrier();
 }
 
 }  // namespace gemmhoist::kernels

@@ -17,7 +17,7 @@ namespace {
 struct Contestant {
   std::string name;
   std::function<void()> launch;
-  std::string peer = "cublas";  // whose time its own is held against
+  std::string peer = "cublas NT";  // whose time its own is held against
   std::vector<double> seconds = {};
 
   double median() {
@@ -95,33 +95,41 @@ class Csv {
   std::FILE* file_;
 };
 
-// Three rows: the product of images alone, the preparing of both operands (of rows inner, and of k inner),
-// and both together.
+// The BLAS letters of a layout.
+std::string letters(Inner a, Inner b) {
+  return std::string(a == Inner::rows ? " N" : " T") + (b == Inner::rows ? "T" : "N");
+}
+
+// Rows: the product of images alone; the preparing of both operands from K-outer panels (NT); and for each
+// layout of the caller's, preparing and product together, beside cuBLAS from the same layout.
 void add_prepared(Gpu& gpu, const KernelDescriptor& kernel, const GemmKernelParams& params,
                   std::int32_t real_k, std::vector<std::unique_ptr<PreparedProduct>>& prepared,
                   std::vector<Contestant>& contestants) {
   const PreparedKernels set = companions(kernel);
   const std::string peer = kernel.precision == Precision::tf32 ? "cublas_tf32" : "cublas";
   // The same memory read as if k were inner: other numbers, the same traffic.
-  prepared.push_back(std::make_unique<PreparedProduct>(
-      gpu, set, params, real_k, StridedOperand{params.a, real_k, 1}, StridedOperand{params.b, real_k, 1}));
-  const PreparedProduct* const k_inner = prepared.back().get();
-  prepared.push_back(std::make_unique<PreparedProduct>(gpu, set, params, real_k,
-                                                       StridedOperand{params.a, 1, params.lda},
-                                                       StridedOperand{params.b, 1, params.ldb}));
-  const PreparedProduct* const product = prepared.back().get();
-  product->prepare();
-  contestants.push_back({std::string(kernel.name) + " alone", [product] { product->multiply(); }, peer});
-  contestants.push_back(
-      {std::string(set.prepare->name) + " rows inner", [product] { product->prepare(); }, peer});
-  contestants.push_back(
-      {std::string(set.prepare->name) + " k inner", [k_inner] { k_inner->prepare(); }, peer});
-  contestants.push_back({kernel.name,
-                         [product] {
-                           product->prepare();
-                           product->multiply();
-                         },
-                         peer});
+  const auto operand = [&](const float* panel, std::int64_t ld, Inner inner) {
+    return inner == Inner::rows ? StridedOperand{panel, 1, ld} : StridedOperand{panel, real_k, 1};
+  };
+  for (const Inner a : {Inner::rows, Inner::k})
+    for (const Inner b : {Inner::rows, Inner::k}) {
+      prepared.push_back(std::make_unique<PreparedProduct>(
+          gpu, set, params, real_k, operand(params.a, params.lda, a), operand(params.b, params.ldb, b)));
+      const PreparedProduct* const product = prepared.back().get();
+      if (a == Inner::rows && b == Inner::rows) {
+        product->prepare();
+        contestants.push_back(
+            {std::string(kernel.name) + " alone", [product] { product->multiply(); }, peer + letters(a, b)});
+        contestants.push_back({std::string(set.prepare->name) + " both", [product] { product->prepare(); },
+                               peer + letters(a, b)});
+      }
+      contestants.push_back({kernel.name + letters(a, b),
+                             [product] {
+                               product->prepare();
+                               product->multiply();
+                             },
+                             peer + letters(a, b)});
+    }
 }
 
 void bench_shape(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels, const Cublas& cublas,
@@ -148,18 +156,29 @@ void bench_shape(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels, 
     GemmKernelParams own = params;
     own.k = static_cast<std::int32_t>(round_up(shape.k, kernel->tile_k));
     if (kernel->role == KernelRole::gemm)
-      contestants.push_back({kernel->name, [&gpu, kernel, own] { gpu.launch(*kernel, own); }});
+      contestants.push_back({kernel->name, [&gpu, kernel, own] { gpu.launch(*kernel, own); }, "cublas NT"});
     else if (companions(*kernel).prepare != nullptr)
       add_prepared(gpu, *kernel, own, shape.k, prepared, contestants);
   }
   if (cublas.usable()) {
     GemmKernelParams own = params;
     own.k = shape.k;
-    for (const CublasMode mode : {CublasMode::fp32, CublasMode::tf32})
-      contestants.push_back({mode == CublasMode::fp32 ? "cublas" : "cublas_tf32", [&cublas, own, mode] {
-                               if (!cublas.multiply(own, mode))
-                                 throw std::runtime_error("cublasGemmEx failed");
-                             }});
+    for (const CublasMode mode : {CublasMode::fp32, CublasMode::tf32}) {
+      const std::string name = mode == CublasMode::fp32 ? "cublas" : "cublas_tf32";
+      for (const Inner of_a : {Inner::rows, Inner::k})
+        for (const Inner of_b : {Inner::rows, Inner::k}) {
+          const std::string peer = name + letters(of_a, of_b);
+          const bool wanted = std::any_of(contestants.begin(), contestants.end(),
+                                          [&](const Contestant& other) { return other.peer == peer; });
+          if (wanted)
+            contestants.push_back({peer,
+                                   [&cublas, own, mode, of_a, of_b] {
+                                     if (!cublas.multiply(own, mode, of_a, of_b))
+                                       throw std::runtime_error("cublasGemmEx failed");
+                                   },
+                                   peer});
+        }
+    }
   }
   measure(gpu, contestants, options);
 

@@ -30,11 +30,12 @@ Cublas::Cublas() {
   if (create != nullptr && gemm != nullptr && create(&handle_) == 0) gemm_ = gemm;
 }
 
-bool Cublas::multiply(const GemmKernelParams& p, CublasMode mode) const {
+bool Cublas::multiply(const GemmKernelParams& p, CublasMode mode, Inner a, Inner b) const {
   const float beta = 0;
-  return gemm_(handle_, kOpN, kOpT, p.m, p.n, p.k, &p.alpha, p.a, kFloat, p.lda, p.b, kFloat, p.ldb, &beta,
-               p.c, kFloat, p.ldc, mode == CublasMode::fp32 ? kComputeFp32 : kComputeFastTf32,
-               kAnyAlgorithm) == 0;
+  return gemm_(handle_, a == Inner::rows ? kOpN : kOpT, b == Inner::rows ? kOpT : kOpN, p.m, p.n, p.k,
+               &p.alpha, p.a, kFloat, a == Inner::rows ? p.lda : p.k, p.b, kFloat,
+               b == Inner::rows ? p.ldb : p.k, &beta, p.c, kFloat, p.ldc,
+               mode == CublasMode::fp32 ? kComputeFp32 : kComputeFastTf32, kAnyAlgorithm) == 0;
 }
 
 }  // namespace gemmhoist::gpu_kernels

@@ -21,7 +21,6 @@ std::string name_from_facts(const KernelDescriptor& k) {
   const std::string arch = "_sm" + std::to_string(k.min_arch) + (k.arch_specific ? "a" : "");
   const std::string tile = std::to_string(k.tile_m) + "x" + std::to_string(k.tile_n);
   const std::string stages = "x" + std::to_string(k.tile_k) + "_s" + std::to_string(k.stages);
-  const std::string cluster = k.cluster > 1 ? "_c" + std::to_string(k.cluster) : "";
   switch (k.role) {
     case KernelRole::transpose:
       return "transpose_" + tile + arch;
@@ -32,7 +31,7 @@ std::string name_from_facts(const KernelDescriptor& k) {
     case KernelRole::gemm_stream_k:
       return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + "_streamk" + arch;
     default:
-      return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + cluster + arch;
+      return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + arch;
   }
 }
 
@@ -202,14 +201,13 @@ TEST(LaunchShape, LargestExtentsNeitherOverflowNorPassAGridsLimit) {
   }
 }
 
-TEST(LaunchShape, ProductsOfImagesComeInWholeClusters) {
+TEST(LaunchShape, ProductsOfImagesCoverC) {
   for (const KernelDescriptor& kernel : known()) {
     if (kernel.role != KernelRole::gemm_prepared && kernel.role != KernelRole::gemm_leftover) continue;
     SCOPED_TRACE(kernel.name);
     PreparedGemmKernelParams params{};
     params.gemm = extents(3 * kernel.tile_m + 1, 2 * kernel.tile_n + 1);
-    const auto cols = static_cast<std::uint32_t>(round_up(3, kernel.cluster));
-    EXPECT_EQ(launch_shape(kernel, params).grid_x, 4 * cols);
+    EXPECT_EQ(launch_shape(kernel, params).grid_x, 4u * 3u);
     params.gemm = extents(std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::max());
     EXPECT_EQ(launch_shape(kernel, params).grid_x, 0u);
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -14,9 +15,9 @@ CudaIndex threadIdx, blockIdx;
 
 // `extern __shared__` in a kernel names one of these, by the namespace it stands in; a block uses one.
 namespace gemmhoist::kernels {
-alignas(128) float4 shared_memory[cuda_on_cpu::kSharedBytes / sizeof(float4)];
+alignas(1024) float4 shared_memory[cuda_on_cpu::kSharedBytes / sizeof(float4)];
 }
-alignas(128) float4 shared_memory[cuda_on_cpu::kSharedBytes / sizeof(float4)];
+alignas(1024) float4 shared_memory[cuda_on_cpu::kSharedBytes / sizeof(float4)];
 
 namespace cuda_on_cpu {
 namespace {
@@ -37,6 +38,19 @@ struct Fiber {
   std::deque<std::vector<Copy>> groups;  // oldest first
 };
 
+struct BulkCopy {
+  void* shared;
+  const void* global;
+  std::size_t bytes;
+};
+
+struct MbarrierState {
+  int arrivals = 0, left = 0;
+  std::int64_t bytes = 0;  // announced less landed
+  int parity = 0;          // of the phase that runs
+  std::vector<BulkCopy> under_way;
+};
+
 struct Block {
   Machine machine;
   std::uint64_t progress = 0;  // of anything that somebody may wait for
@@ -44,6 +58,8 @@ struct Block {
   std::vector<Fiber> fibers;
   Fiber* current = nullptr;
   const std::function<void()>* kernel = nullptr;
+  std::map<std::uint64_t*, MbarrierState> mbarriers;
+  std::vector<std::uint32_t> warp_values;  // one a thread, while its warp compares
 };
 
 Block* running = nullptr;
@@ -139,6 +155,22 @@ void meet(std::uint64_t Fiber::*barriers, std::size_t threads) {
   while (!all_here());
 }
 
+void land(MbarrierState& state) {
+  for (const BulkCopy& copy : state.under_way) {
+    std::memcpy(copy.shared, copy.global, copy.bytes);
+    state.bytes -= static_cast<std::int64_t>(copy.bytes);
+  }
+  running->progress += !state.under_way.empty();
+  state.under_way.clear();
+}
+
+void end_phase_if_complete(MbarrierState& state) {
+  if (state.left != 0 || state.bytes != 0) return;
+  state.parity ^= 1;
+  state.left = state.arrivals;
+  ++running->progress;
+}
+
 }  // namespace
 
 bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::size_t shared_bytes,
@@ -147,11 +179,13 @@ bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::si
   block.machine = machine;
   block.fibers = std::vector<Fiber>(threads);
   block.kernel = &kernel;
+  block.warp_values.resize(threads);
   for (Fiber& fiber : block.fibers) fiber.stack = std::make_unique<char[]>(kStackBytes);
   running = &block;
   bool ok = true;
   for (unsigned b = 0; ok && b < blocks; ++b) {
     blockIdx = {b, 0, 0};
+    block.mbarriers.clear();
     poison(::shared_memory);
     poison(gemmhoist::kernels::shared_memory);
     for (Fiber& fiber : block.fibers) {
@@ -187,6 +221,53 @@ void wait_for_copies(int youngest_left) {
     land(fiber.groups.front());
     fiber.groups.pop_front();
   }
+}
+
+void mbarrier_init(std::uint64_t* barrier, int arrivals) {
+  running->mbarriers[barrier] = {.arrivals = arrivals, .left = arrivals, .under_way = {}};
+}
+
+void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes) {
+  MbarrierState& state = running->mbarriers.at(barrier);
+  if (state.left == 0) std::abort();  // more arrivals than the phase has
+  state.bytes += expected_bytes;
+  --state.left;
+  ++running->progress;
+  end_phase_if_complete(state);
+}
+
+void mbarrier_wait(std::uint64_t* barrier, int parity) {
+  MbarrierState& state = running->mbarriers.at(barrier);
+  while (state.parity == parity) {
+    yield();
+    if (state.parity != parity) break;
+    land(state);
+    end_phase_if_complete(state);
+  }
+}
+
+void bulk_copy(void* shared, const void* global, int bytes, std::uint64_t* barrier) {
+  if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0 ||
+      reinterpret_cast<std::uintptr_t>(global) % 16 != 0 || bytes % 16 != 0)
+    std::abort();
+  MbarrierState& state = running->mbarriers.at(barrier);
+  state.under_way.push_back({shared, global, static_cast<std::size_t>(bytes)});
+  if (running->machine.copies == CopiesLand::at_once) {
+    land(state);
+    end_phase_if_complete(state);
+  }
+}
+
+std::uint32_t warp_reduce(std::uint32_t value,
+                          const std::function<std::uint32_t(std::uint32_t, std::uint32_t)>& combine) {
+  std::vector<std::uint32_t>& values = running->warp_values;
+  const std::size_t first = threadIdx.x / 32 * 32;
+  values[threadIdx.x] = value;
+  meet(&Fiber::warp_barriers, 32);
+  std::uint32_t result = values[first];
+  for (std::size_t lane = 1; lane < 32; ++lane) result = combine(result, values[first + lane]);
+  meet(&Fiber::warp_barriers, 32);
+  return result;
 }
 
 }  // namespace cuda_on_cpu

@@ -20,6 +20,13 @@ inline float4 make_float4(float x, float y, float z, float w) {
   return {x, y, z, w};
 }
 
+struct alignas(8) float2 {
+  float x, y;
+};
+inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
+
 struct CudaIndex {
   unsigned x, y, z;
 };
@@ -37,6 +44,12 @@ inline unsigned atomicAdd(unsigned* at, unsigned value) {
   const unsigned before = *at;
   *at += value;
   return before;
+}
+inline void atomicMin(std::uint32_t* at, std::uint32_t value) {
+  if (value < *at) *at = value;
+}
+inline void atomicMax(std::uint32_t* at, std::uint32_t value) {
+  if (value > *at) *at = value;
 }
 inline float __ldcg(const float* at) {
   return *at;
@@ -67,5 +80,15 @@ bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::si
 void copy_16(void* shared, const void* global);
 void commit_copies();
 void wait_for_copies(int youngest_left);
+
+// Barriers in shared memory that count arrivals and bytes, and copies that complete on them.
+void mbarrier_init(std::uint64_t* barrier, int arrivals);
+void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes);
+void mbarrier_wait(std::uint64_t* barrier, int parity);
+void bulk_copy(void* shared, const void* global, int bytes, std::uint64_t* barrier);
+
+// Of all lanes of the calling thread's warp, which all call it.
+std::uint32_t warp_reduce(std::uint32_t value,
+                          const std::function<std::uint32_t(std::uint32_t, std::uint32_t)>& combine);
 
 }  // namespace cuda_on_cpu
