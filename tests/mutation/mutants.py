@@ -89,6 +89,10 @@ MUTANTS = (
     Mutant("a call that was taken back goes on writing C", "src/pipeline/copy_queue.cpp",
            "  if (!entry.allowed()) return;\n", "",
            ("pipeline:CopyQueue.ClosedGateMovesNothing", "pipeline:Faults.DeadlineAtAnyMoment")),
+    Mutant("a write-back piece behind a closed gate still marks its tile", "src/pipeline/copy_queue.cpp",
+           "  if (!entry.allowed()) return;\n",
+           "  if (!entry.allowed()) {\n    if (task.kind == CopyKind::write_back && task.tiles[index].begin()) task.tiles[index].end();\n"
+           "    return;\n  }\n", ("pipeline:CopyQueue.ClosedGateMovesNothing",)),
     Mutant("the rescue does again what is home: beta twice", "src/pipeline/ledger.cpp",
            "if (tile.state.load(std::memory_order_acquire) != TileState::written) merger.add",
            "merger.add", ("pipeline:Ledger.WrittenTilesAreLeftOut", FAULTS)),

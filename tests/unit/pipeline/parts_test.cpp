@@ -132,9 +132,16 @@ TEST(CopyQueue, ClosedGateMovesNothing) {
   CopyQueue::Ticket ticket{};
   ASSERT_TRUE(queue.publish(task, ticket));
   EXPECT_FALSE(queue.complete(ticket));
+  Tile tile;
+  CopyTask back = task;
+  back.kind = CopyKind::write_back;
+  back.pieces = cut(4, 1, 1);
+  back.tiles = &tile;
+  ASSERT_TRUE(queue.publish(back, ticket));
   queue.finish_all();
   EXPECT_TRUE(queue.complete(ticket));
   EXPECT_EQ(destination[0], 0);
+  EXPECT_EQ(tile.state.load(), TileState::pending);  // what was not written is left for the fallback to make
 }
 
 TEST(CopyQueue, AFullRingRefuses) {
