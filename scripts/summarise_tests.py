@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Adds up the test cases of several `meson test` runs, lists what failed and what was skipped, and why.
 
-usage: summarise_tests.py [--problem=TEXT]... LABEL=MESON-LOGS-FOLDER...
+usage: summarise_tests.py [--passed=TEXT | --failed=TEXT]... LABEL=MESON-LOGS-FOLDER...
 
 Cases come from Meson's testlog.junit.xml (a GoogleTest case, a TAP line or a whole program each count as one). A
 program that died, timed out or returned an error without a failing case to show for it counts as one more failure:
@@ -9,19 +9,24 @@ testlog.json knows. Last line: "N passed, N failed" and, where there are any, ",
 failed or none ran.
 """
 import json
+import re
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 
+# "../tests/cases/on_vehicle.hpp:14: Skipped"
+PLACE = re.compile(r"\.[ch]pp:\d+")
+
+
 def reason(element, case):
-    """Why a case was skipped or failed, in one line."""
+    """Why a case was skipped or failed, in one line: the first that says something."""
     texts = [element.get("message") or "", element.text or "", case.findtext("system-out") or ""]
     for text in texts:
-        for line in text.strip().splitlines():
-            line = line.strip()
-            if line and ".cpp:" not in line and not line.startswith(("/", "Running main()", "[")):
-                return line[:200]
+        lines = [line.strip() for line in text.strip().splitlines()]
+        lines = [line for line in lines if line and not PLACE.search(line) and not line.startswith(("/", "Running main()", "["))]
+        if lines:
+            return " ".join(lines[:6])[:200] if element.tag == "failure" else lines[0][:200]
     return ""
 
 
@@ -38,7 +43,7 @@ def split_title(title, names):
 
 def cases(folder):
     """Yields (program, case, outcome, reason); a program that is one case has its own name as the case's."""
-    names = {name for name, _ in programs(folder)}
+    names = {name for name, _, _ in programs(folder)}
     for suite in ET.parse(folder / "testlog.junit.xml").getroot().iter("testsuite"):
         title = suite.get("name", "")
         for case in suite.findall("testcase"):
@@ -63,19 +68,19 @@ def cases(folder):
 
 
 def programs(folder):
-    """Yields (name, result) of each program, as Meson judged it."""
+    """Yields (name, result, seconds) of each program, as Meson judged it."""
     path = folder / "testlog.json"
     if path.exists():
         for line in path.read_text(errors="replace").splitlines():
             entry = json.loads(line)
-            yield program_name(entry["name"]), entry["result"]
+            yield program_name(entry["name"]), entry["result"], entry["duration"]
 
 
 def outcomes(folder):
     """All cases, set right by the programs' own results: (program, case, outcome, reason)."""
     found = list(cases(folder))
     failing = {program for program, _, outcome, _ in found if outcome == "failed"}
-    for name, result in programs(folder):
+    for name, result, _ in programs(folder):
         if result in ("FAIL", "TIMEOUT", "ERROR", "INTERRUPT") and name not in failing:
             # Meson 1.0 writes a program that timed out into the XML as one that passed.
             found = [entry for entry in found if entry[:2] != (name, name)]
@@ -85,11 +90,17 @@ def outcomes(folder):
 
 def main(arguments):
     passed, failed, skipped = 0, [], []
+    slow = []
     for argument in arguments:
-        if argument.startswith("--problem="):
-            failed.append(argument.removeprefix("--problem="))
+        if argument.startswith("--failed="):
+            failed.append(argument.removeprefix("--failed="))
+            continue
+        if argument.startswith("--passed="):
+            print(argument.removeprefix("--passed="))
+            passed += 1
             continue
         label, _, folder = argument.partition("=")
+        slow += [(seconds, f"{label}: {name}") for name, _, seconds in programs(Path(folder))]
         for program, name, outcome, why in outcomes(Path(folder)):
             line = f"{label}: {program}" + (f": {name}" if name != program else "") + (f": {why}" if why else "")
             if outcome == "passed":
@@ -99,6 +110,10 @@ def main(arguments):
             else:
                 failed.append(line)
 
+    if slow:
+        print("\nslowest:")
+        for seconds, name in sorted(slow, reverse=True)[:8]:
+            print(f"  {seconds:6.1f} s  {name}")
     for title, lines in (("skipped", skipped), ("failed", failed)):
         if lines:
             print(f"\n{title}:")
