@@ -1,5 +1,7 @@
 #include "dispatch/dispatch.hpp"
 
+#include <algorithm>
+
 #include "config/options.hpp"
 #include "decide/decide.hpp"
 #include "dispatch/gpu.hpp"
@@ -70,8 +72,8 @@ Decision decide_route(RouteMode mode, const GemmCall& call) noexcept {
   // Whoever asks for the GPU by name wants it tried even while we would rather let it rest.
   if (mode == RouteMode::gpu && input.gpu == GpuState::backoff) input.gpu = GpuState::up;
   // Also where the fork went past our hook (a bare clone): the context is the parent's.
-  const bool forked =
-      input.gpu != GpuState::cold && input.gpu != GpuState::absent && os::forked_since_armed();
+  // Cold counts: a start that failed may have initialised the driver all the same.
+  const bool forked = input.gpu != GpuState::absent && os::forked_since_armed();
   if (forked) input.gpu = GpuState::lost;
   input.queue_s = gpu_queue_seconds();
   input.start_remaining_s = gpu_start_remaining_seconds();
@@ -94,6 +96,10 @@ bool for_cpu(const Decision& decision, CpuTicket& ticket) noexcept {
   ticket.begin_ns = os::monotonic_ns();
   return false;
 }
+
+// A call counts towards the start by no more than twice its prediction: the prior is about as much too
+// optimistic on common machines, and from the second call of a size on the prediction is a measured one.
+constexpr double kMostBelieved = 2;
 
 // --- pass 3: the GPU, and whatever it leaves undone ---
 
@@ -165,6 +171,35 @@ void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decis
   observe::log_call(record);
 }
 
+// A start takes 0.3 s on a quiet machine and several where many processes start at once or the driver has to
+// be woken; past this, waiting for it is no longer what anybody wants.
+constexpr std::int64_t kStartDeadlineNs = 20'000'000'000;
+
+// Who asks for the GPU by name waits for its start; any other call no longer than the CPU would have taken: a
+// start that hangs doubles that call's time at worst.
+std::int64_t patience_for_start(const Decision& decision) noexcept {
+  if (decision.reason == Reason::forced_gpu) return kStartDeadlineNs;
+  return static_cast<std::int64_t>(std::min(1e9 * decision.cpu_s, static_cast<double>(kStartDeadlineNs)));
+}
+
+// Why a call that was meant for the GPU goes to the CPU.
+Reason reason_not_on_gpu() noexcept {
+  switch (gpu_state()) {
+    case GpuState::starting:
+      return Reason::gpu_starting;
+    case GpuState::absent:
+      return Reason::gpu_absent;
+    case GpuState::lost:
+      return Reason::gpu_lost;
+    case GpuState::cold:  // its start failed, long enough ago for another
+    case GpuState::backoff:
+      return Reason::gpu_backoff;
+    case GpuState::up:
+      break;
+  }
+  return Reason::gpu_busy;
+}
+
 // The passes that only larger calls meet; kept out of line so that small ones do not pay for its frame.
 [[gnu::noinline]] bool serve_examined(RouteMode mode, fallback::Spelling spelling,
                                       const fallback::Provider& provider, const GemmCall& call,
@@ -176,13 +211,10 @@ void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decis
   if (decision.route == Route::cpu) return for_cpu(decision, ticket);
 
   const std::int64_t begin_ns = os::monotonic_ns();
-  if (gpu_state() == GpuState::starting && !await_gpu()) {
-    decision.reason = gpu_state() == GpuState::starting ? Reason::gpu_starting : Reason::gpu_absent;
-    return for_cpu(decision, ticket);
-  }
   GpuRun run;
-  if (!run_and_complete(provider, call, decision, run)) {
-    decision.reason = Reason::gpu_busy;
+  if ((gpu_state() == GpuState::starting && !await_gpu(patience_for_start(decision))) ||
+      !run_and_complete(provider, call, decision, run)) {
+    decision.reason = reason_not_on_gpu();
     return for_cpu(decision, ticket);
   }
   log_gpu_call(spelling, call, decision, run, begin_ns);
@@ -202,8 +234,11 @@ void cpu_call_done(fallback::Spelling spelling, const GemmCall& call, const CpuT
   const os::ErrnoGuard kept_errno;
   const double seconds = 1e-9 * static_cast<double>(os::monotonic_ns() - ticket.begin_ns);
   if (ticket.cpu_s > 0) {
-    cpu_rates().learn(call.m, call.n, call.k, seconds);
-    if (ticket.gpu_s > 0 && seconds > ticket.gpu_s) gpu_add_earned(seconds - ticket.gpu_s);
+    learn_cpu_rate(call, seconds);
+    // What held the call up beyond that (a debugger, the making of the BLAS' threads) no GPU would have
+    // saved.
+    const double believed_s = std::min(seconds, kMostBelieved * ticket.cpu_s);
+    if (ticket.gpu_s > 0 && believed_s > ticket.gpu_s) gpu_add_earned(believed_s - ticket.gpu_s);
   }
   if (!observe::call_log_enabled()) return;
   observe::CallRecord record{};
@@ -257,8 +292,9 @@ void on_fork_child() noexcept {
 
 void on_unload() noexcept {
   const os::ErrnoGuard kept_errno;
-  if (os::forked_since_armed()) observe::reset_after_fork();  // forked past our hook: the trace is the parent's
-  save_profile(machine_profile());
+  if (os::forked_since_armed())
+    observe::reset_after_fork();  // forked past our hook: the trace is the parent's
+  if (machine_was_measured() || cpu_rate_was_learnt()) save_profile(machine_profile());
   observe::write_trace();
   observe::write_summary();
 }

@@ -13,6 +13,7 @@ namespace gemmhoist::dispatch {
 namespace {
 
 constinit decide::CpuRateLearner g_cpu_rates;
+constinit std::atomic<bool> g_learnt{false};
 constinit MachineProfile g_initial;
 
 enum class LoadState : std::uint32_t { untouched, loading, loaded };
@@ -65,8 +66,17 @@ const MachineProfile& initial_profile() noexcept {
   return g_initial;
 }
 
-decide::CpuRateLearner& cpu_rates() noexcept {
+const decide::CpuRateLearner& cpu_rates() noexcept {
   return g_cpu_rates;
+}
+
+void learn_cpu_rate(const GemmCall& call, double seconds) noexcept {
+  g_cpu_rates.learn(call.m, call.n, call.k, seconds);
+  if (!g_learnt.load(std::memory_order_relaxed)) g_learnt.store(true, std::memory_order_relaxed);
+}
+
+bool cpu_rate_was_learnt() noexcept {
+  return g_learnt.load(std::memory_order_relaxed);
 }
 
 void save_profile(const MachineProfile& measured) noexcept {
@@ -80,6 +90,7 @@ void save_profile(const MachineProfile& measured) noexcept {
 }
 
 void profile_after_fork() noexcept {
+  g_learnt.store(false, std::memory_order_relaxed);
   auto expected = static_cast<std::uint32_t>(LoadState::loading);
   (void)g_load_state.compare_exchange_strong(expected, static_cast<std::uint32_t>(LoadState::untouched));
 }

@@ -1,6 +1,7 @@
 // The machine profile before the GPU has been measured, and its file (GEMMHOIST_PROFILE).
 #pragma once
 
+#include "core/gemm_call.hpp"
 #include "core/machine_profile.hpp"
 #include "decide/decide.hpp"
 
@@ -11,7 +12,10 @@ namespace gemmhoist::dispatch {
 const MachineProfile& initial_profile() noexcept;
 
 // CPU rates learnt by this process, begun from the saved ones.
-decide::CpuRateLearner& cpu_rates() noexcept;
+const decide::CpuRateLearner& cpu_rates() noexcept;
+void learn_cpu_rate(const GemmCall& call, double seconds) noexcept;
+// In this process, not by its parent: a process that has learnt nothing has nothing to save.
+bool cpu_rate_was_learnt() noexcept;
 
 // Writes `measured` and the learnt CPU rates where GEMMHOIST_PROFILE says; nothing where it is not set.
 void save_profile(const MachineProfile& measured) noexcept;
