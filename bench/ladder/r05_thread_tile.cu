@@ -8,7 +8,7 @@ namespace gemmhoist::ladder {
 template <int edge, int depth>
 __device__ void thread_tile(const Params& p) {
   constexpr int kThreads = 256, kAcross = 16, kTile = kAcross * edge;
-  __shared__ float a[depth][kTile + 1], b[depth][kTile];
+  __shared__ float a[depth][kTile + 4], b[depth][kTile];
   const int thread = threadIdx.x, x = thread % kAcross, y = thread / kAcross;
   const int row0 = blockIdx.y * kTile, col0 = blockIdx.x * kTile;
   float sum[edge][edge] = {};

@@ -37,33 +37,45 @@ struct EdgeCopy {
     cp_async_16_or_zero(stage + shared_offset + pass * Inner::kRowsAPass * extent, next,
                         pass * Inner::kRowsAPass < depth);
     next += pass_pitch;
-    if (pass == kPasses - 1) depth -= Tile::kTileK;
+    if (pass == kPasses - 1) depth -= Tile::kTileK;  // the next pass is of the next stage
   }
 };
+
+// Steps of k in a loop body. A body of 32 steps of 128 FMAs is 70 KiB of instructions: as fast as 16 while
+// all blocks of the chip walk through it together, as those of whole tiles do, but blocks whose pieces begin
+// anywhere do not.
+inline constexpr int kBodySteps = 16;
 
 template <typename Tile>
 struct EdgeStageCopy {
   using CopyA = EdgeCopy<Tile, Tile::kTileM>;
   using CopyB = EdgeCopy<Tile, Tile::kTileN>;
-  static constexpr int kPasses = CopyA::kPasses + CopyB::kPasses;
-  static constexpr int kStepsAPass = (Tile::kTileK - 1) / kPasses;
+  // A stage is fetched over the bodies of a tile of k, alike in each.
+  static constexpr int kBodies = (Tile::kTileK - 1) / kBodySteps + 1;
+  static constexpr int kSteps = Tile::kTileK / kBodies;
+  static constexpr int kPassesA = CopyA::kPasses / kBodies, kPassesB = CopyB::kPasses / kBodies;
+  static_assert(kBodies * kSteps == Tile::kTileK && kBodies * kPassesA == CopyA::kPasses &&
+                kBodies * kPassesB == CopyB::kPasses);
+  static constexpr int kStepsAPass = (kSteps - 1) / (kPassesA + kPassesB);
   static_assert(kStepsAPass >= 1, "a pass has a step of its own");
 
   CopyA a;
   CopyB b;
 
-  __device__ void pass(float* stage, int index) {
-    if (index < CopyA::kPasses)
-      a.copy(stage, index);
-    else if (index < kPasses)
-      b.copy(stage, index - CopyA::kPasses);
-  }
-  __device__ void step(float* stage, int step) {
-    if (step % kStepsAPass == 0) pass(stage, step / kStepsAPass);
+  // What step `step` of body `body` fetches.
+  __device__ void step(float* stage, int body, int step) {
+    if (step % kStepsAPass != 0) return;
+    const int index = step / kStepsAPass;
+    if (index < kPassesA)
+      a.copy(stage, body * kPassesA + index);
+    else if (index < kPassesA + kPassesB)
+      b.copy(stage, body * kPassesB + index - kPassesA);
   }
   __device__ void whole(float* stage) {
 #pragma unroll
-    for (int index = 0; index < kPasses; ++index) pass(stage, index);
+    for (int body = 0; body < kBodies; ++body)
+#pragma unroll
+      for (int at = 0; at < kSteps - 1; ++at) step(stage, body, at);
   }
 };
 
@@ -72,14 +84,15 @@ template <typename Tile>
 __device__ __forceinline__ void sum_part(const GemmKernelParams& params, const BlockTile& block,
                                          const ThreadPlace<Tile>& place, float* shared, std::int32_t first,
                                          std::int32_t count, Accumulator<Tile>& sum) {
-  constexpr int kStages = Tile::kStages, kTileK = Tile::kTileK;
+  using Copy = EdgeStageCopy<Tile>;
+  constexpr int kStages = Tile::kStages, kTileK = Tile::kTileK, kSteps = Copy::kSteps;
   constexpr int kBOffset = Tile::kTileM * kTileK;
   constexpr int kRingFloats = kStages * Tile::kStageFloats;
+  static_assert(kSteps % 2 == 0, "the parity of a step names its fragment in every body");
   const std::int64_t row = static_cast<std::int64_t>(first) * kTileK;
   const auto rows_left = static_cast<std::int32_t>(params.k - row);
-  EdgeStageCopy<Tile> copy{
-      {params.a + block.row + row * params.lda, params.lda, 0, block.rows, rows_left},
-      {params.b + block.col + row * params.ldb, params.ldb, kBOffset, block.cols, rows_left}};
+  Copy copy{{params.a + block.row + row * params.lda, params.lda, 0, block.rows, rows_left},
+            {params.b + block.col + row * params.ldb, params.ldb, kBOffset, block.cols, rows_left}};
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) {
     if (stage < count) copy.whole(shared + stage * Tile::kStageFloats);
@@ -96,25 +109,29 @@ __device__ __forceinline__ void sum_part(const GemmKernelParams& params, const B
   fragment[0].load(a_rows, b_rows);
   for (std::int32_t tile = 0; tile < count; ++tile) {
     const bool fetch = tile < count - (kStages - 1);
+#pragma unroll 1
+    for (int body = 0; body < Copy::kBodies; ++body) {
 #pragma unroll
-    for (int step = 0; step < kTileK; ++step) {
-      if (step == kTileK - 1) {
-        cp_async_wait<kStages - 2>();
-        __syncthreads();
-        read = read + Tile::kStageFloats == kRingFloats ? 0 : read + Tile::kStageFloats;
-        a_rows = shared + read + place.row;
-        b_rows = shared + kBOffset + read + place.col;
-      }
-      const int next = (step + 1) % kTileK;
-      fragment[(step + 1) % 2].load(a_rows + next * Tile::kTileM, b_rows + next * Tile::kTileN);
-      if (step < kTileK - 1) {
-        if (fetch) copy.step(shared + write, step);
-        if (step == kTileK - 2) {
+      for (int step = 0; step < kSteps; ++step) {
+        // The rows of the next step: the next of this tile of k, or the first of the next one.
+        if (step < kSteps - 1) {
+          if (fetch) copy.step(shared + write, body, step);
+        } else if (body < Copy::kBodies - 1) {
+          a_rows += kSteps * Tile::kTileM;
+          b_rows += kSteps * Tile::kTileN;
+        } else {
           cp_async_commit();
           write = write + Tile::kStageFloats == kRingFloats ? 0 : write + Tile::kStageFloats;
+          cp_async_wait<kStages - 2>();
+          __syncthreads();
+          read = read + Tile::kStageFloats == kRingFloats ? 0 : read + Tile::kStageFloats;
+          a_rows = shared + read + place.row;
+          b_rows = shared + kBOffset + read + place.col;
         }
+        const int next = (step + 1) % kSteps;
+        fragment[(step + 1) % 2].load(a_rows + next * Tile::kTileM, b_rows + next * Tile::kTileN);
+        sum.multiply_add(fragment[step % 2]);
       }
-      sum.multiply_add(fragment[step % 2]);
     }
   }
 }
