@@ -8,16 +8,23 @@
 
 #include "kernels/prepare_bf16x6_128x32_sm80.hpp"
 #include "kernels/prepare_tf32_128x32_sm80.hpp"
+#include "kernels/sgemm_bf16x6_128x128x32_s2_sm80.hpp"
 #include "kernels/sgemm_bf16x6_128x128x32_s4_sm90a.hpp"
 #include "kernels/sgemm_fp32_128x128x16_s3_sm80.hpp"
-#include "kernels/sgemm_fp32_128x128x32_s3_streamk_sm80.hpp"
 #include "kernels/sgemm_fp32_128x128x8_s2_sm75.hpp"
 #include "kernels/sgemm_fp32_128x256x32_s3_sm80.hpp"
-#include "kernels/sgemm_fp32_128x256x32_s3_streamk_sm80.hpp"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_nn_sm80.hpp"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.hpp"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tn_sm80.hpp"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tt_sm80.hpp"
 #include "kernels/sgemm_fp32_16x16x1_s1_sm75.hpp"
 #include "kernels/sgemm_fp32_64x64x16_s3_sm80.hpp"
-#include "kernels/sgemm_fp32_64x64x16_s3_streamk_sm80.hpp"
+#include "kernels/sgemm_fp32_64x64x16_s3_streamk_nn_sm80.hpp"
+#include "kernels/sgemm_fp32_64x64x16_s3_streamk_nt_sm80.hpp"
+#include "kernels/sgemm_fp32_64x64x16_s3_streamk_tn_sm80.hpp"
+#include "kernels/sgemm_fp32_64x64x16_s3_streamk_tt_sm80.hpp"
 #include "kernels/sgemm_leftover_fp32_128x128x16_s3_sm80.hpp"
+#include "kernels/sgemm_tf32_128x128x32_s3_sm80.hpp"
 #include "kernels/sgemm_tf32_256x128x32_s4_sm90a.hpp"
 #include "kernels/tile_order.hpp"
 #include "kernels/transpose_64x64_sm75.hpp"
@@ -34,13 +41,20 @@ constexpr std::array kKnown{
     descriptor_transpose_64x64_sm75,
     descriptor_sgemm_fp32_16x16x1_s1_sm75,
     descriptor_sgemm_bf16x6_128x128x32_s4_sm90a,
+    descriptor_sgemm_bf16x6_128x128x32_s2_sm80,
     descriptor_sgemm_tf32_256x128x32_s4_sm90a,
+    descriptor_sgemm_tf32_128x128x32_s3_sm80,
     descriptor_prepare_bf16x6_128x32_sm80,
     descriptor_prepare_tf32_128x32_sm80,
     descriptor_sgemm_leftover_fp32_128x128x16_s3_sm80,
-    descriptor_sgemm_fp32_128x256x32_s3_streamk_sm80,
-    descriptor_sgemm_fp32_128x128x32_s3_streamk_sm80,
-    descriptor_sgemm_fp32_64x64x16_s3_streamk_sm80,
+    descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80,
+    descriptor_sgemm_fp32_128x256x32_s3_streamk_nn_sm80,
+    descriptor_sgemm_fp32_128x256x32_s3_streamk_tn_sm80,
+    descriptor_sgemm_fp32_128x256x32_s3_streamk_tt_sm80,
+    descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80,
+    descriptor_sgemm_fp32_64x64x16_s3_streamk_nn_sm80,
+    descriptor_sgemm_fp32_64x64x16_s3_streamk_tn_sm80,
+    descriptor_sgemm_fp32_64x64x16_s3_streamk_tt_sm80,
 };
 
 // The newest architecture group of the build; 0 without nvcc.

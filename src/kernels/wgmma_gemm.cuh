@@ -12,10 +12,8 @@
 // A and columns of B over all of k. A tile that is out of range is marked and left.
 #pragma once
 
-#include "kernels/magnitude_range.hpp"
 #include "kernels/operand_image.hpp"
-#include "kernels/tile_order.hpp"
-#include "kernels/warp.cuh"
+#include "kernels/prepared_tile.cuh"
 #include "kernels/wgmma.cuh"
 
 namespace gemmhoist::kernels {
@@ -45,7 +43,7 @@ struct WgmmaTile {
 template <typename Tile>
 struct WgmmaControl {
   Mbarrier full[Tile::kStages], empty[Tile::kStages];
-  std::uint32_t least[2], greatest[2];  // of A's rows and of B's columns, over all of k
+  TileRange range;
   static_assert(sizeof(Mbarrier) == 8);
 };
 
@@ -82,36 +80,6 @@ struct UnitCopy {
     cols += Tile::kUnitBytes;
   }
 };
-
-// C of this thread: alpha (sum + C where asked). Sums as wgmma.cuh tells; rows of C are its columns. C and
-// ldc are multiples of 16 bytes and rows come in even pairs, so that a pair is 8-byte aligned.
-template <int count>
-__device__ __forceinline__ void store_sums(const float (&sum)[count], const GemmKernelParams& params,
-                                           std::int64_t row0, std::int64_t col0) {
-  const int thread = static_cast<int>(threadIdx.x) % 128;
-  const int lane = thread % 32, warp = thread / 32;
-  const std::int64_t row_first = row0 + lane % 4 * 2;
-  const bool accumulate = params.accumulate != 0;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const std::int64_t col = col0 + warp * 16 + half * 8 + lane / 4;
-    if (col >= params.n) continue;
-    float* const column = params.c + row_first + col * params.ldc;
-    const std::int64_t rows = params.m - row_first;  // left of the column
-#pragma unroll
-    for (int g = 0; g < count / 4; ++g) {
-      const float x = sum[4 * g + 2 * half], y = sum[4 * g + 2 * half + 1];
-      float* const at = column + 8 * g;
-      if (8 * g + 1 < rows) {
-        float2 old = make_float2(0.0f, 0.0f);
-        if (accumulate) old = *reinterpret_cast<const float2*>(at);
-        *reinterpret_cast<float2*>(at) = make_float2(params.alpha * (x + old.x), params.alpha * (y + old.y));
-      } else if (8 * g < rows) {
-        *at = params.alpha * (x + (accumulate ? *at : 0.0f));
-      }
-    }
-  }
-}
 
 // Six products of three bfloat16 pieces, small to large. Sums of 32 steps of k leave the tensor cores, which
 // truncate, for fp32 registers, which round: while one set of 64 accumulators is added, the other is at work.
@@ -242,33 +210,6 @@ struct StageFeed {
   }
 };
 
-// Whether this block's tile is out of the precision's range. Called by all threads.
-template <typename Tile>
-__device__ __forceinline__ bool out_of_range(const PreparedGemmKernelParams& params, TilePosition tile,
-                                             WgmmaControl<Tile>* control) {
-  const int blocks = params.gemm.k / kImageK;
-  const MagnitudeRange* const ranges[2] = {params.a_ranges + tile.row * params.a_unit_pitch,
-                                           params.b_ranges + tile.col * params.b_unit_pitch};
-#pragma unroll
-  for (int operand = 0; operand < 2; ++operand) {
-    MagnitudeRange range = kNoMagnitude;
-    for (int q = static_cast<int>(threadIdx.x); q < blocks; q += Tile::kThreads) {
-      const MagnitudeRange unit = ranges[operand][q];
-      range.least = unit.least < range.least ? unit.least : range.least;
-      range.greatest = unit.greatest > range.greatest ? unit.greatest : range.greatest;
-    }
-    range.least = warp_least(range.least);
-    range.greatest = warp_greatest(range.greatest);
-    if (threadIdx.x % 32 == 0) {
-      atomicMin(control->least + operand, range.least);
-      atomicMax(control->greatest + operand, range.greatest);
-    }
-  }
-  __syncthreads();
-  return !bf16x6_in_range({control->least[0], control->greatest[0]},
-                          {control->least[1], control->greatest[1]}, params.gemm.k);
-}
-
 template <typename Tile, typename Math>
 __device__ __forceinline__ void gemm_wgmma(const PreparedGemmKernelParams& params, std::uint32_t group) {
   extern __shared__ float4 shared_memory[];
@@ -287,10 +228,7 @@ __device__ __forceinline__ void gemm_wgmma(const PreparedGemmKernelParams& param
       mbarrier_init(control->empty + stage, Tile::kConsumerWarps);
     }
     mbarrier_fence_init();
-    for (int operand = 0; operand < 2; ++operand) {
-      control->least[operand] = kNoMagnitude.least;
-      control->greatest[operand] = kNoMagnitude.greatest;
-    }
+    control->range.clear();
   }
   __syncthreads();
 
@@ -301,7 +239,7 @@ __device__ __forceinline__ void gemm_wgmma(const PreparedGemmKernelParams& param
       copy.copy(stages + stage * Tile::kStageBytes, control->full + stage);
 
   if constexpr (kChecksRange) {
-    const bool out = out_of_range<Tile>(params, tile, control);
+    const bool out = out_of_range<Tile::kThreads>(params, tile, &control->range);
     if (threadIdx.x == 0) {
       params.out_of_range[tile.row + static_cast<std::int64_t>(tile.col) * tile_rows] = out;
       // The block does not end while copies into it are under way.
@@ -332,8 +270,9 @@ __device__ __forceinline__ void gemm_wgmma(const PreparedGemmKernelParams& param
         wgmma_tile<Tile::Image::kRowBytes>(stages + Tile::kColsOffset + col_in_tile * Tile::Image::kRowBytes);
     Math math;
     math.run(feed, blocks);
+    const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
     store_sums(math.sum, params.gemm, static_cast<std::int64_t>(tile.row) * Tile::kTileM,
-               static_cast<std::int64_t>(tile.col) * Tile::kTileN + col_in_tile);
+               static_cast<std::int64_t>(tile.col) * Tile::kTileN + col_in_tile + warp * 16);
   }
 }
 

@@ -18,8 +18,10 @@
 // The kernels, as C++.
 #include "kernels/prepare_bf16x6_128x32_sm80.cu"
 #include "kernels/prepare_tf32_128x32_sm80.cu"
+#include "kernels/sgemm_bf16x6_128x128x32_s2_sm80.cu"
 #include "kernels/sgemm_bf16x6_128x128x32_s4_sm90a.cu"
 #include "kernels/sgemm_leftover_fp32_128x128x16_s3_sm80.cu"
+#include "kernels/sgemm_tf32_128x128x32_s3_sm80.cu"
 #include "kernels/sgemm_tf32_256x128x32_s4_sm90a.cu"
 
 namespace gemmhoist::kernels::testing {
@@ -35,6 +37,10 @@ const Kernels kKernels[] = {
     {descriptor_sgemm_bf16x6_128x128x32_s4_sm90a, sgemm_bf16x6_128x128x32_s4_sm90a,
      descriptor_prepare_bf16x6_128x32_sm80, prepare_bf16x6_128x32_sm80},
     {descriptor_sgemm_tf32_256x128x32_s4_sm90a, sgemm_tf32_256x128x32_s4_sm90a,
+     descriptor_prepare_tf32_128x32_sm80, prepare_tf32_128x32_sm80},
+    {descriptor_sgemm_bf16x6_128x128x32_s2_sm80, sgemm_bf16x6_128x128x32_s2_sm80,
+     descriptor_prepare_bf16x6_128x32_sm80, prepare_bf16x6_128x32_sm80},
+    {descriptor_sgemm_tf32_128x128x32_s3_sm80, sgemm_tf32_128x128x32_s3_sm80,
      descriptor_prepare_tf32_128x32_sm80, prepare_tf32_128x32_sm80},
 };
 
@@ -177,12 +183,11 @@ TEST_P(PreparedOnCpu, NeedsNoLuckInTheOrderOfThreadsAndCopies) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PreparedOnCpu, ::testing::Range(0, 2),
+INSTANTIATE_TEST_SUITE_P(All, PreparedOnCpu, ::testing::Range(0, static_cast<int>(std::size(kKernels))),
                          [](const auto& index) { return std::string(kKernels[index.param].product.name); });
 
 // Two tiles, one of which holds a value that has no three pieces.
-TEST(LeftoverOnCpu, MakesInFp32WhatIsOutOfRangeAndNothingElse) {
-  const Kernels& kernels = kKernels[0];
+void check_leftover(const Kernels& kernels) {
   const KernelDescriptor& leftover = descriptor_sgemm_leftover_fp32_128x128x16_s3_sm80;
   for (const float odd : {0x1p-149f, 0x1p-120f, std::numeric_limits<float>::infinity(),
                           std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max()}) {
@@ -232,6 +237,17 @@ TEST(LeftoverOnCpu, MakesInFp32WhatIsOutOfRangeAndNothingElse) {
           ASSERT_EQ(std::bit_cast<std::uint32_t>(c[i + j * ldc]), std::bit_cast<std::uint32_t>(expected));
       }
   }
+}
+
+TEST(LeftoverOnCpu, MakesInFp32WhatIsOutOfRangeAndNothingElse) {
+  for (const Kernels& kernels : kKernels)
+    if (kernels.product.precision == Precision::bf16x6) check_leftover(kernels);
+}
+
+TEST(PreparedOnCpuList, HasEveryProductOfTheRegistry) {
+  std::size_t products = 0;
+  for (const KernelDescriptor& kernel : known()) products += kernel.role == KernelRole::gemm_prepared;
+  EXPECT_EQ(products, std::size(kKernels));
 }
 
 TEST(PrepareOnCpu, BothOrdersGiveOneImage) {

@@ -59,7 +59,7 @@ struct Block {
   Fiber* current = nullptr;
   const std::function<void()>* kernel = nullptr;
   std::map<std::uint64_t*, MbarrierState> mbarriers;
-  std::vector<std::uint32_t> warp_values;  // one a thread, while its warp compares
+  std::vector<const void*> warp_values;  // one a thread, while its warp looks
 };
 
 Block* running = nullptr;
@@ -258,16 +258,14 @@ void bulk_copy(void* shared, const void* global, int bytes, std::uint64_t* barri
   }
 }
 
-std::uint32_t warp_reduce(std::uint32_t value,
-                          const std::function<std::uint32_t(std::uint32_t, std::uint32_t)>& combine) {
-  std::vector<std::uint32_t>& values = running->warp_values;
+void warp_gather(const void* mine, std::size_t bytes, void* all) {
+  std::vector<const void*>& values = running->warp_values;
   const std::size_t first = threadIdx.x / 32 * 32;
-  values[threadIdx.x] = value;
+  values[threadIdx.x] = mine;
   meet(&Fiber::warp_barriers, 32);
-  std::uint32_t result = values[first];
-  for (std::size_t lane = 1; lane < 32; ++lane) result = combine(result, values[first + lane]);
-  meet(&Fiber::warp_barriers, 32);
-  return result;
+  for (std::size_t lane = 0; lane < 32; ++lane)
+    std::memcpy(static_cast<char*>(all) + lane * bytes, values[first + lane], bytes);
+  meet(&Fiber::warp_barriers, 32);  // nobody's value goes before all have seen it
 }
 
 }  // namespace cuda_on_cpu

@@ -8,6 +8,7 @@
 // barriers.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -87,8 +88,13 @@ void mbarrier_arrive(std::uint64_t* barrier, int expected_bytes);
 void mbarrier_wait(std::uint64_t* barrier, int parity);
 void bulk_copy(void* shared, const void* global, int bytes, std::uint64_t* barrier);
 
-// Of all lanes of the calling thread's warp, which all call it.
-std::uint32_t warp_reduce(std::uint32_t value,
-                          const std::function<std::uint32_t(std::uint32_t, std::uint32_t)>& combine);
+// What each lane of the calling thread's warp brings, in the order of lanes; all lanes call it together.
+void warp_gather(const void* mine, std::size_t bytes, void* all);
+template <typename T>
+std::array<T, 32> warp_gather(const T& mine) {
+  std::array<T, 32> all;
+  warp_gather(&mine, sizeof mine, all.data());
+  return all;
+}
 
 }  // namespace cuda_on_cpu

@@ -10,10 +10,12 @@
 namespace gemmhoist::kernels {
 
 inline std::uint32_t warp_least(std::uint32_t value) {
-  return cuda_on_cpu::warp_reduce(value, [](std::uint32_t x, std::uint32_t y) { return std::min(x, y); });
+  const auto all = cuda_on_cpu::warp_gather(value);
+  return *std::min_element(all.begin(), all.end());
 }
 inline std::uint32_t warp_greatest(std::uint32_t value) {
-  return cuda_on_cpu::warp_reduce(value, [](std::uint32_t x, std::uint32_t y) { return std::max(x, y); });
+  const auto all = cuda_on_cpu::warp_gather(value);
+  return *std::max_element(all.begin(), all.end());
 }
 inline std::uint32_t bits_of(float value) {
   return std::bit_cast<std::uint32_t>(value);
