@@ -22,10 +22,12 @@ class CopyPool {
   static constexpr int kMostThreads = 64;
 
   // Starts up to `threads`; returns how many there are (none can be had: none).
-  int start(CopyQueue& queue, int threads) noexcept;
+  int start(CopyQueue& queue, int threads, bool few_cpus) noexcept;
   // While a job is active, a thread without work spins a while before it sleeps.
   void set_active(bool active) noexcept { active_.store(active, std::memory_order_relaxed); }
   int size() const noexcept { return threads_; }
+  // Any thread: a job will be active soon. Up to `threads` sleeping threads wake while it is on its way.
+  void rouse(int threads) noexcept;
   // Waits until all threads have ended.
   void stop() noexcept;
 
@@ -40,6 +42,7 @@ class CopyPool {
 
   CopyQueue* queue_ = nullptr;
   int threads_ = 0;
+  std::int64_t spin_ns_ = 0;
   Start starts_[kMostThreads] = {};
   std::atomic<int> alive_{0};
   std::atomic<bool> active_{false};

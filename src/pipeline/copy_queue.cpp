@@ -28,9 +28,9 @@ constexpr std::uint32_t pieces_of(std::uint64_t claim) noexcept {
 constexpr std::uint64_t kOnePiece = std::uint64_t{1} << 16;
 
 void fill(const CopyTask& task, const Part& piece) noexcept {
-  copy_lines(task.destination + piece.x + piece.y * task.destination_pitch, task.destination_pitch,
-             task.source + piece.x + piece.y * task.source_pitch, task.source_pitch, piece.width,
-             piece.height);
+  stream_lines(task.destination + piece.x + piece.y * task.destination_pitch, task.destination_pitch,
+               task.source + piece.x + piece.y * task.source_pitch, task.source_pitch, piece.width,
+               piece.height);
 }
 
 void write_back(const CopyTask& task, const Part& piece, Tile& tile) noexcept {
@@ -97,10 +97,7 @@ bool CopyQueue::publish(const CopyTask& task, Ticket& ticket) noexcept {
   const std::int64_t pieces = task.pieces.parts();
   place.claim.store(pack(ticket, pieces), std::memory_order_release);
   published_.store(ticket + 1, std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_seq_cst) != 0) {
-    wake_word_.fetch_add(1, std::memory_order_seq_cst);
-    os::futex_wake(word(wake_word_), static_cast<int>(pieces));
-  }
+  if (has_sleepers()) wake(static_cast<int>(pieces));
   return true;
 }
 
@@ -190,9 +187,9 @@ void CopyQueue::cancel_sleep() noexcept {
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void CopyQueue::wake_all() noexcept {
+void CopyQueue::wake(int threads) noexcept {
   wake_word_.fetch_add(1, std::memory_order_seq_cst);
-  os::futex_wake(word(wake_word_), 1 << 20);
+  os::futex_wake(word(wake_word_), threads);
 }
 
 }  // namespace gemmhoist::pipeline

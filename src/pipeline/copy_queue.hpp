@@ -94,7 +94,9 @@ class CopyQueue {
   std::uint32_t sleep_ticket() noexcept;  // take one, look for work once more, then sleep or cancel
   void sleep(std::uint32_t ticket) noexcept;
   void cancel_sleep() noexcept;
-  void wake_all() noexcept;
+  void wake_all() noexcept { wake(1 << 20); }
+  void wake(int threads) noexcept;
+  bool has_sleepers() const noexcept { return sleepers_.load(std::memory_order_seq_cst) != 0; }
 
  private:
   struct alignas(64) Place {

@@ -11,6 +11,7 @@
 #include "os/os.hpp"
 #include "pipeline/execution.hpp"
 #include "pipeline/host_copy.hpp"
+#include "pipeline/scheduling.hpp"
 
 namespace gemmhoist::pipeline {
 namespace {
@@ -51,9 +52,10 @@ bool out_of_memory(const Status& status) noexcept {
 }  // namespace
 
 Status Engine::open(device::Device& device) noexcept {
+  prefer_short_slice();
   usable_cpus_ = os::usable_cpus();
   const int wanted = options_.host_threads > 0 ? options_.host_threads : default_copy_threads(usable_cpus_);
-  profile_.host_threads = pool_.start(queue_, wanted) + 1;  // the caller is one
+  profile_.host_threads = pool_.start(queue_, wanted, few_cpus()) + 1;  // the caller is one
   profile_.sm_count = device.properties().sm_count;
   GEMMHOIST_RETURN_IF_FAILED(open_pinned(device));
   return refresh_budget(device);
@@ -103,7 +105,7 @@ void Engine::set_profile(const MachineProfile& profile) noexcept {
   profile_ = profile;
   if (profile_.sm_count == 0) profile_.sm_count = sms;
   profile_.host_threads = threads;
-  planned_ = false;
+  for (Planned& planned : plans_) planned.used = 0;
 }
 
 void Engine::run_task(const CopyTask& task) noexcept {
@@ -112,6 +114,16 @@ void Engine::run_task(const CopyTask& task) noexcept {
   while (!queue_.complete(ticket)) {
     if (!queue_.work(CopyQueue::kWorker)) pause();
   }
+}
+
+// One thread for each 256 KiB to be staged: a thread copies that much in some 30 us, while the next ones
+// wake.
+void Engine::expect(const GemmCall& call) noexcept {
+  constexpr double kBytesAThread = 256 << 10;
+  const double operands = static_cast<double>(call.m + call.n) * static_cast<double>(call.k);
+  const double result = static_cast<double>(call.m) * static_cast<double>(call.n);
+  const double threads = (operands + result) * sizeof(float) / kBytesAThread;
+  pool_.rouse(static_cast<int>(std::min(threads, double{CopyPool::kMostThreads})));
 }
 
 Status Engine::run(Job& job, device::Device& device) noexcept {
@@ -194,18 +206,19 @@ Status Engine::execute(Job& job, device::Device& device) {
   Ledger* ledger = take_ledger();
   if (ledger == nullptr) return Status(StatusCode::out_of_memory, "ledger");
   const bool traced = observe::trace_enabled();
-  Context context{device,
-                  queue_,
-                  job,
-                  plan_,
-                  arena_,
-                  pinned_,
-                  pinned_ + plan_.h2d_slots * (plan_.chunk_bytes / static_cast<std::int64_t>(sizeof(float))),
-                  input.a_pinned,
-                  input.b_pinned,
-                  traced || observe::call_log_enabled(),
-                  traced};
-  Execution execution(context, usable_cpus_, pool_.size() == 0);
+  Context context{
+      device,
+      queue_,
+      job,
+      *plan_,
+      arena_,
+      pinned_,
+      pinned_ + plan_->h2d_slots * (plan_->chunk_bytes / static_cast<std::int64_t>(sizeof(float))),
+      input.a_pinned,
+      input.b_pinned,
+      traced || observe::call_log_enabled(),
+      traced};
+  Execution execution(context, few_cpus(), pool_.size() == 0);
   Status status;
   try {
     status = execution.run(*ledger);
@@ -231,9 +244,19 @@ Status Engine::refresh_budget(device::Device& device) noexcept {
 }
 
 Status Engine::plan_for(const plan::PlanInput& input) {
-  if (planned_ && same(input, planned_input_)) return {};
-  planned_ = false;
-  switch (plan::make_plan(input, plan_)) {
+  Planned* oldest = plans_;
+  for (Planned& planned : plans_) {
+    if (planned.used != 0 && same(input, planned.input)) {
+      planned.used = ++plan_uses_;
+      plan_ = &planned.plan;
+      return {};
+    }
+    if (planned.used < oldest->used) oldest = &planned;
+  }
+  oldest->used = 0;
+  plan_ = nullptr;
+  plan::Plan& plan = oldest->plan;
+  switch (plan::make_plan(input, plan)) {
     case plan::PlanError::none:
       break;
     case plan::PlanError::no_kernel:
@@ -241,13 +264,13 @@ Status Engine::plan_for(const plan::PlanInput& input) {
     case plan::PlanError::too_little_memory:
       return Status(StatusCode::out_of_memory, "plan");
   }
-  if (plan_.h2d_slots < 1 || plan_.d2h_slots < 1 || plan_.h2d_slots > kMostSlots ||
-      plan_.d2h_slots > kMostSlots ||
-      (plan_.h2d_slots + plan_.d2h_slots) * plan_.chunk_bytes > pinned_bytes_) {
+  if (plan.h2d_slots < 1 || plan.d2h_slots < 1 || plan.h2d_slots > kMostSlots ||
+      plan.d2h_slots > kMostSlots || (plan.h2d_slots + plan.d2h_slots) * plan.chunk_bytes > pinned_bytes_) {
     return Status(StatusCode::unsupported, "plan does not fit the pinned arena");
   }
-  planned_input_ = input;
-  planned_ = true;
+  oldest->input = input;
+  oldest->used = ++plan_uses_;
+  plan_ = &plan;
   return {};
 }
 
@@ -263,8 +286,8 @@ Status Engine::make_ready(const plan::PlanInput& wanted, device::Device& device)
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     input.device_bytes = budget_;
     status = plan_for(input);
-    const bool constrained = !status.ok() || plan_.blocks.size() > 1;
-    const bool fits = status.ok() && arena_.holds(arena_sizes(input, plan_));
+    const bool constrained = !status.ok() || plan_->blocks.size() > 1;
+    const bool fits = status.ok() && arena_.holds(arena_sizes(input, *plan_));
     if (!fresh && (constrained || !fits)) {
       fresh = true;
       const std::int64_t before = budget_;
@@ -276,11 +299,11 @@ Status Engine::make_ready(const plan::PlanInput& wanted, device::Device& device)
     }
     if (!status.ok()) return status;
     if (fits) return {};
-    status = arena_.reserve(device, arena_sizes(input, plan_), budget_ + kSlackBytes);
+    status = arena_.reserve(device, arena_sizes(input, *plan_), budget_ + kSlackBytes);
     if (!out_of_memory(status)) return status;
     GEMMHOIST_RETURN_IF_FAILED(arena_.release_all(device));
     GEMMHOIST_RETURN_IF_FAILED(refresh_budget(device));
-    budget_ = std::min(budget_, plan_.device_bytes / 2);
+    budget_ = std::min(budget_, plan_->device_bytes / 2);
     budget_reduced_ = true;
   }
   return status;

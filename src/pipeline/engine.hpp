@@ -32,6 +32,10 @@ class Engine {
   CopyPool& pool() noexcept { return pool_; }
   DeviceArena& arena() noexcept { return arena_; }
   const MachineProfile& profile() const noexcept { return profile_; }
+  // Whether threads that wait should leave their CPU to those that work.
+  bool few_cpus() const noexcept { return usable_cpus_ <= kFewCpus; }
+  // Any thread, before a job of this size is handed over: the copy threads that it will want wake meanwhile.
+  void expect(const GemmCall& call) noexcept;
   void set_profile(const MachineProfile& profile) noexcept;
   float* pinned() const noexcept { return pinned_; }
   std::int64_t pinned_bytes() const noexcept { return pinned_bytes_; }
@@ -55,6 +59,7 @@ class Engine {
   float* pinned_ = nullptr;
   std::int64_t pinned_bytes_ = 0;
   bool pinned_registered_ = false;
+  static constexpr int kFewCpus = 4;
   int usable_cpus_ = 1;
 
   // What a plan may use of the device's memory, as last seen; less than the most once memory was short.
@@ -62,10 +67,17 @@ class Engine {
   bool budget_reduced_ = false;
   bool lost_ = false;
 
-  // The last call's plan: programs repeat their shapes, and a plan costs more than a small product.
-  plan::PlanInput planned_input_;
-  plan::Plan plan_;
-  bool planned_ = false;
+  // The last calls' plans: programs repeat their shapes, often several in turn, and a plan costs more than a
+  // small product.
+  struct Planned {
+    plan::PlanInput input;
+    plan::Plan plan;
+    std::uint64_t used = 0;  // 0: nothing in it
+  };
+  static constexpr int kPlans = 16;
+  Planned plans_[kPlans];
+  std::uint64_t plan_uses_ = 0;
+  const plan::Plan* plan_ = nullptr;  // of the call
 };
 
 }  // namespace gemmhoist::pipeline

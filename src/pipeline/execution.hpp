@@ -53,6 +53,8 @@ struct Context {
   }
   // Publishes a task and wakes the caller for it.
   bool publish(const CopyTask& task, CopyQueue::Ticket& ticket) noexcept;
+  // `timed_event`: somebody will ask when it was reached.
+  Status record(device::Event event, device::Stream stream, bool timed_event = false) noexcept;
   // A span of a stream, from two events that were reached.
   void add_span(device::Event begin, device::Event end, const char* row, int index, const char* name,
                 std::int64_t bytes) noexcept;
@@ -109,7 +111,11 @@ class Uploads {
     std::int64_t bytes = 0;
   };
 
+  struct Source;
+  Source source_of(const plan::Step& step) const noexcept;
   void add_chunks(std::int32_t index);
+  void add_chunks(std::int32_t index, const Source& source, std::int64_t pitch, std::int64_t begin,
+                  std::int64_t height, std::int64_t limit);
   Status begin_step(const plan::Step& step) noexcept;
   Status end_step(std::int32_t index) noexcept;
   Status zero_padding(const plan::Step& step, device::Stream stream) noexcept;
@@ -160,6 +166,7 @@ class WriteBacks {
 
   Status issue(std::vector<char>& issued, bool& progressed) noexcept;
   Status publish_arrived(bool& progressed) noexcept;
+  std::size_t add_chunks(std::int32_t index, plan::Range cols, std::int64_t limit);
 
   Context& context_;
   std::vector<Chunk> chunks_;
@@ -171,12 +178,13 @@ class WriteBacks {
 
 class Execution {
  public:
-  // `idle_helps`: the worker copies too when it has nothing else to do (there are no copy threads).
-  Execution(Context& context, int usable_cpus, bool idle_helps) noexcept
+  // `few_cpus`: an idle worker soon sleeps. `idle_helps`: the worker copies too when it has nothing else to
+  // do (there are no copy threads).
+  Execution(Context& context, bool few_cpus, bool idle_helps) noexcept
       : context_(context),
         uploads_(context),
         write_backs_(context),
-        usable_cpus_(usable_cpus),
+        few_cpus_(few_cpus),
         idle_helps_(idle_helps) {}
 
   // Answers when C is complete, the job is cancelled, or the device refuses something. Tasks published before
@@ -188,7 +196,7 @@ class Execution {
 
  private:
   Status walk() noexcept;
-  Status issue_steps(bool& progressed) noexcept;
+  Status issue_step(bool& progressed) noexcept;
   Status issue_compute(std::size_t index) noexcept;
   bool all_issued(const std::vector<std::int32_t>& steps) const noexcept;
   void idle(std::uint32_t completions) noexcept;
@@ -200,7 +208,7 @@ class Execution {
   WriteBacks write_backs_;
   std::vector<char> issued_;  // of each step: its end event is recorded
   std::size_t next_step_ = 0;
-  const int usable_cpus_;
+  const bool few_cpus_;
   const bool idle_helps_;
   std::int64_t idle_since_ns_ = 0;
   std::int64_t submit_ns_ = 0;

@@ -9,6 +9,10 @@ namespace gemmhoist::pipeline {
 void copy_lines(float* destination, std::int64_t destination_pitch, const float* source,
                 std::int64_t source_pitch, std::int64_t width, std::int64_t height) noexcept;
 
+// As copy_lines, past the caches where the processor can: for memory that a device reads next.
+void stream_lines(float* destination, std::int64_t destination_pitch, const float* source,
+                  std::int64_t source_pitch, std::int64_t width, std::int64_t height) noexcept;
+
 // C := product + beta C. beta = 0 (either sign) never reads C; beta = 1 adds nothing but the product. In the
 // default floating-point environment, whatever the host's is: the calling thread may flush subnormals, trap
 // or round its own way.

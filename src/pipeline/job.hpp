@@ -41,6 +41,7 @@ class Job final : public device::Task {
   std::atomic<Phase> phase{Phase::queued};
   // The caller's own: true when its deadline passed before the worker was done.
   bool gave_up = false;
+  std::int64_t spin_ns = 0;  // without work, before it sleeps
   // While set, the caller may be inside the engine's copy queue: the engine must not go away.
   std::atomic<bool> caller_helps{false};
 

@@ -14,26 +14,26 @@ constexpr std::int64_t kElement = sizeof(float);
 // lines of the panel.
 constexpr std::int64_t kLeastTransposedLines = 32;
 
-// The first panel's chunks are a quarter: nothing else runs before the first of them is on the device, and
-// transfers of 1 MiB still reach two thirds of the link's rate.
+// The first chunk is cut in four: nothing else runs before the first of them is on the device.
 constexpr std::int64_t kFirstChunkShare = 4;
 constexpr std::int64_t kLeastFirstChunk = (256 << 10) / kElement;
 
-struct Source {
+}  // namespace
+
+struct Uploads::Source {
   const float* data;
   std::int64_t ld;
   plan::Range span;  // of m or n
   bool k_outer, pinned;
 };
 
-Source source_of(const Context& context, const plan::Step& step) noexcept {
+Uploads::Source Uploads::source_of(const plan::Step& step) const noexcept {
+  const Context& context = context_;
   const GemmCall& call = context.job.call;
   const bool outer = k_outer(call, step.operand);
   if (step.operand == plan::Operand::a) return {call.a, call.lda, step.rows, outer, context.a_pinned};
   return {call.b, call.ldb, step.cols, outer, context.b_pinned};
 }
-
-}  // namespace
 
 void Uploads::prepare() {
   const plan::Plan& plan = context_.plan;
@@ -57,14 +57,30 @@ void Uploads::prepare() {
 
 void Uploads::add_chunks(std::int32_t index) {
   const plan::Step& step = context_.plan.steps[static_cast<std::size_t>(index)];
-  const Source source = source_of(context_, step);
+  const Source source = source_of(step);
   const std::int64_t pitch = step.operand == plan::Operand::a ? context_.plan.lda : context_.plan.ldb;
-  std::int64_t limit = context_.chunk_elements();
-  if (chunks_.empty()) limit = std::min(limit, std::max(limit / kFirstChunkShare, kLeastFirstChunk));
-  const Grid grid = source.k_outer ? cut(source.span.extent, step.depth.extent, limit)
-                                   : cut(step.depth.extent, source.span.extent, limit, kLeastTransposedLines);
+  // Lines of the stored operand, and their length.
+  const std::int64_t width = source.k_outer ? source.span.extent : step.depth.extent;
+  const std::int64_t height = source.k_outer ? step.depth.extent : source.span.extent;
+  const std::int64_t limit = context_.chunk_elements();
+  std::int64_t begin = 0;
+  if (chunks_.empty()) {
+    const std::int64_t share = std::min(limit, std::max(limit / kFirstChunkShare, kLeastFirstChunk));
+    begin = std::min(height, std::max(limit / width, source.k_outer ? 1 : kLeastTransposedLines));
+    add_chunks(index, source, pitch, 0, begin, share);
+  }
+  if (begin < height) add_chunks(index, source, pitch, begin, height - begin, limit);
+}
+
+// Of the lines [begin, begin + height), chunks of at most `limit` elements.
+void Uploads::add_chunks(std::int32_t index, const Source& source, std::int64_t pitch, std::int64_t begin,
+                         std::int64_t height, std::int64_t limit) {
+  const plan::Step& step = context_.plan.steps[static_cast<std::size_t>(index)];
+  const Grid grid = source.k_outer ? cut(source.span.extent, height, limit)
+                                   : cut(step.depth.extent, height, limit, kLeastTransposedLines);
   for (std::int64_t i = 0; i < grid.parts(); ++i) {
-    const Part part = pipeline::part(grid, i);
+    Part part = pipeline::part(grid, i);
+    part.y += begin;
     const std::int64_t along_span = source.k_outer ? part.x : part.y;
     const std::int64_t along_depth = source.k_outer ? part.y : part.x;
     const plan::Range span{source.span.begin + along_span, 0};
@@ -153,6 +169,7 @@ Status Uploads::issue(std::int32_t index, bool& progressed, bool& done) noexcept
     GEMMHOIST_RETURN_IF_FAILED(issue_chunk(chunk));
     ++next_issue_;
     progressed = true;
+    if (next_issue_ < chunks_.size() && chunks_[next_issue_].step == index) return {};  // see issue_step
   }
   GEMMHOIST_RETURN_IF_FAILED(end_step(index));
   done = true;
@@ -189,12 +206,12 @@ Status Uploads::zero_padding(const plan::Step& step, Stream stream) noexcept {
 // `prepare`, the steps' events are all recorded there, so that each stands for all uploads before it.
 Status Uploads::end_step(std::int32_t index) noexcept {
   const auto step = static_cast<std::size_t>(index);
-  if (!any_landing_) return context_.device.record(Events::end(Events::kSteps, step), Stream::h2d);
+  if (!any_landing_) return context_.record(Events::end(Events::kSteps, step), Stream::h2d);
   if (k_outer(context_.job.call, context_.plan.steps[step].operand)) {
-    GEMMHOIST_RETURN_IF_FAILED(context_.device.record(Events::begin(Events::kSteps, step), Stream::h2d));
+    GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::begin(Events::kSteps, step), Stream::h2d));
     GEMMHOIST_RETURN_IF_FAILED(context_.device.wait(Stream::prepare, Events::begin(Events::kSteps, step)));
   }
-  return context_.device.record(Events::end(Events::kSteps, step), Stream::prepare);
+  return context_.record(Events::end(Events::kSteps, step), Stream::prepare);
 }
 
 Status Uploads::issue_chunk(Chunk& chunk) noexcept {
@@ -223,7 +240,7 @@ Status Uploads::issue_chunk(Chunk& chunk) noexcept {
     });
     if (kernel == kernels.end()) return Status(StatusCode::unsupported, "no transpose kernel");
     GEMMHOIST_RETURN_IF_FAILED(device.launch(Stream::prepare, *kernel, params));
-    GEMMHOIST_RETURN_IF_FAILED(device.record(Events::landing(place), Stream::prepare));
+    GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::landing(place), Stream::prepare));
     ++landed_;
   }
   slots_[slot].issued = true;
@@ -246,10 +263,10 @@ Status Uploads::copy_to_device(const Chunk& chunk, std::size_t slot, device::Dev
   copy.width = static_cast<std::size_t>(chunk.width * kElement);
   copy.height = static_cast<std::size_t>(chunk.height);
   if (context_.traced) {
-    GEMMHOIST_RETURN_IF_FAILED(context_.device.record(Events::begin(Events::kH2d, slot), Stream::h2d));
+    GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::begin(Events::kH2d, slot), Stream::h2d, true));
   }
   GEMMHOIST_RETURN_IF_FAILED(context_.device.copy_h2d(Stream::h2d, copy));
-  return context_.device.record(Events::end(Events::kH2d, slot), Stream::h2d);
+  return context_.record(Events::end(Events::kH2d, slot), Stream::h2d, context_.traced);
 }
 
 }  // namespace gemmhoist::pipeline

@@ -14,8 +14,7 @@ using device::Stream;
 
 constexpr std::int64_t kElement = sizeof(float);
 
-// The last strip's chunks are a quarter: after the last of them arrives nothing is left to overlap its copy
-// with.
+// The last chunk is cut in four: after the last of them arrives nothing is left to overlap its copy with.
 constexpr std::int64_t kLastChunkShare = 4;
 constexpr std::int64_t kLeastLastChunk = (256 << 10) / kElement;
 
@@ -42,27 +41,20 @@ void WriteBacks::prepare(Ledger& ledger) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const plan::Step& step = plan.steps[i];
     if (step.kind != plan::StepKind::write_back) continue;
-    std::int64_t limit = context_.chunk_elements();
-    if (static_cast<std::int32_t>(i) == last_step) {
-      limit = std::min(limit, std::max(limit / kLastChunkShare, kLeastLastChunk));
+    const auto index = static_cast<std::int32_t>(i);
+    const std::size_t first = chunks_.size();
+    const std::int64_t limit = context_.chunk_elements();
+    std::int64_t whole = step.cols.extent;
+    if (index == last_step) {
+      const std::int64_t share = std::min(limit, std::max(limit / kLastChunkShare, kLeastLastChunk));
+      whole = std::max<std::int64_t>(0, whole - std::max<std::int64_t>(limit / step.rows.extent, 1));
+      if (whole > 0) tiles += add_chunks(index, {step.cols.begin, whole}, limit);
+      tiles += add_chunks(index, {step.cols.begin + whole, step.cols.extent - whole}, share);
+    } else {
+      tiles += add_chunks(index, step.cols, limit);
     }
-    const Grid grid = cut(step.rows.extent, step.cols.extent, limit);
-    for (std::int64_t j = 0; j < grid.parts(); ++j) {
-      const Part part = pipeline::part(grid, j);
-      Chunk chunk{};
-      chunk.step = static_cast<std::int32_t>(i);
-      chunk.first = j == 0;
-      chunk.last = j + 1 == grid.parts();
-      const std::int64_t row = step.rows.begin + part.x, col = step.cols.begin + part.y;
-      chunk.source = result(context_, step, row, col);
-      chunk.c = context_.job.call.c + row + col * context_.job.call.ldc;
-      chunk.width = part.width;
-      chunk.height = part.height;
-      chunk.pieces = cut_pieces(part.width, part.height, context_.piece_elements());
-      tiles += static_cast<std::size_t>(chunk.pieces.parts());
-      chunks_.push_back(chunk);
-      bytes_ += part.width * part.height * kElement;
-    }
+    chunks_[first].first = true;
+    chunks_.back().last = true;
   }
   ledger.clear(tiles);
   const GemmCall& call = context_.job.call;
@@ -75,6 +67,28 @@ void WriteBacks::prepare(Ledger& ledger) {
       if (j == 0) chunk.tiles = tile;
     }
   }
+}
+
+// Columns `cols` of a step in chunks of at most `limit` elements; the number of their tiles.
+std::size_t WriteBacks::add_chunks(std::int32_t index, plan::Range cols, std::int64_t limit) {
+  const plan::Step& step = context_.plan.steps[static_cast<std::size_t>(index)];
+  const Grid grid = cut(step.rows.extent, cols.extent, limit);
+  std::size_t tiles = 0;
+  for (std::int64_t j = 0; j < grid.parts(); ++j) {
+    const Part part = pipeline::part(grid, j);
+    Chunk chunk{};
+    chunk.step = index;
+    const std::int64_t row = step.rows.begin + part.x, col = cols.begin + part.y;
+    chunk.source = result(context_, step, row, col);
+    chunk.c = context_.job.call.c + row + col * context_.job.call.ldc;
+    chunk.width = part.width;
+    chunk.height = part.height;
+    chunk.pieces = cut_pieces(part.width, part.height, context_.piece_elements());
+    tiles += static_cast<std::size_t>(chunk.pieces.parts());
+    chunks_.push_back(chunk);
+    bytes_ += part.width * part.height * kElement;
+  }
+  return tiles;
 }
 
 void WriteBacks::enable(std::int32_t step) noexcept {
@@ -133,7 +147,7 @@ Status WriteBacks::issue(std::vector<char>& issued, bool& progressed) noexcept {
       }
     }
     if (context_.traced)
-      GEMMHOIST_RETURN_IF_FAILED(device.record(Events::begin(Events::kD2h, slot), Stream::d2h));
+      GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::begin(Events::kD2h, slot), Stream::d2h, true));
     device::Copy2D copy;
     copy.host = context_.d2h_slots + static_cast<std::int64_t>(slot) * context_.chunk_elements();
     copy.host_pitch = static_cast<std::size_t>(chunk.width * kElement);
@@ -142,9 +156,10 @@ Status WriteBacks::issue(std::vector<char>& issued, bool& progressed) noexcept {
     copy.width = static_cast<std::size_t>(chunk.width * kElement);
     copy.height = static_cast<std::size_t>(chunk.height);
     GEMMHOIST_RETURN_IF_FAILED(device.copy_d2h(Stream::d2h, copy));
-    GEMMHOIST_RETURN_IF_FAILED(device.record(Events::end(Events::kD2h, slot), Stream::d2h));
+    GEMMHOIST_RETURN_IF_FAILED(
+        context_.record(Events::end(Events::kD2h, slot), Stream::d2h, context_.traced));
     if (chunk.last) {
-      GEMMHOIST_RETURN_IF_FAILED(device.record(Events::end(Events::kSteps, step), Stream::d2h));
+      GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::end(Events::kSteps, step), Stream::d2h));
       issued[step] = 1;
     }
     ++issued_;

@@ -70,8 +70,9 @@ double estimate_seconds(const PlanInput& input) noexcept {
   const double staged_bytes = 4 * k * ((input.a_pinned ? 0 : m) + (input.b_pinned ? 0 : n));
   const double host_in_s = staged_bytes / profile.host_copy_bytes_per_s;
   const double host_out_s = out_bytes * host_out_seconds_per_byte(input);
-  const double in_s = std::max(
-      std::ceil(in_bytes / chunk) * profile.h2d.latency_s + in_bytes / profile.h2d.bytes_per_s, host_in_s);
+  const double in_chunks = std::ceil(in_bytes / chunk);
+  const double in_s = std::max({in_chunks * profile.h2d.latency_s + in_bytes / profile.h2d.bytes_per_s,
+                                in_chunks * issue_seconds(needs_landing(input)), host_in_s});
   const double out_s = std::max(
       std::ceil(out_bytes / chunk) * profile.d2h.latency_s + out_bytes / profile.d2h.bytes_per_s, host_out_s);
   const double kernel_s = kernel_seconds(input, kernels);
@@ -83,9 +84,13 @@ double estimate_seconds(const PlanInput& input) noexcept {
                         last_bytes * host_out_seconds_per_byte(input);
   const double link_s = std::max(overlapped(in_s, out_s, shorter, longer), in_s + last_s);
   const double arithmetic_s = std::max(overlapped(in_s, kernel_s, shorter, longer), kernel_s + last_s / 2);
-  const double tail_s = first_copy_s + last_launch_seconds(input, kernels);
+  const bool turned = needs_landing(input);
+  const double turn_s = turned ? kTurnSeconds : 0;
+  const double tail_s = first_copy_s + turn_s + last_launch_seconds(input, kernels);
+  const double ring_bytes = static_cast<double>(staging.h2d_slots) * chunk;
+  const double loss_s = kFirstFillLoss * std::min(staged_bytes, ring_bytes) / profile.host_copy_bytes_per_s;
   const double body = std::max({link_s + tail_s, arithmetic_s + tail_s, host_in_s + host_out_s});
-  return body + profile.call_fixed_s;
+  return body + loss_s + profile.call_fixed_s;
 }
 
 }  // namespace gemmhoist::plan

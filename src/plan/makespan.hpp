@@ -15,8 +15,25 @@ namespace gemmhoist::plan {
 
 inline constexpr int kComputeStreams = 4;  // as many as device::Stream has; a layer above, hence repeated
 
+// At first the host fills all slots that there are, faster than the link empties them, and the device's reads
+// have to share the memory with it: 2 MiB then take 67 to 75 instead of 45 us. So much of the host's copying
+// time for these slots is lost to the link.
+inline constexpr double kFirstFillLoss = 0.4;
+
 // From a launch's dependencies being met to its first blocks running: stream wait, launch, first loads.
 inline constexpr double kLaunchSeconds = 4e-6;
+// The worker's own time (H200, driver 580): in the driver a copy 1.4 us and its event 0.14, a launch about 3,
+// and its walk about 1 us between them.
+inline constexpr double kIssueCopySeconds = 2.5e-6;
+inline constexpr double kIssueLaunchSeconds = 4.5e-6;
+// Of one chunk on its way to the device.
+constexpr double issue_seconds(bool turned) noexcept {
+  return kIssueCopySeconds + (turned ? kIssueLaunchSeconds : 0.0);
+}
+
+// From the last chunk's landing to its transpose being done: an event between streams, and one launch over at
+// most 4 MiB.
+inline constexpr double kTurnSeconds = 8e-6;
 
 // Seconds that one tile takes an SM which it has for itself, over `depth`.
 double tile_seconds(const KernelDescriptor& kernel, std::int64_t depth,
@@ -42,7 +59,7 @@ class Timeline {
   // When a step has finished on the device: a time, or (write_back) a promise of one, since how early results
   // come home depends on what else the host copies until then. time() redeems it.
   using End = double;
-  End upload(double bytes, bool staged, double ready);
+  End upload(double bytes, bool staged, bool turned, double ready);
   End compute(const Work& work, int stream, double ready);
   End write_back(double bytes, double ready);
   double time(End end);
@@ -71,6 +88,7 @@ class Timeline {
   std::size_t in_ring_, out_ring_;
   std::vector<double> in_slots_, out_slots_;  // when each slot is free again
   std::size_t in_next_ = 0;
+  double issued_ = 0;  // the worker's own clock
   double host_free_ = 0, h2d_free_ = 0, d2h_free_ = 0, home_ = 0;
   std::vector<Outbound> outbound_;  // groups of chunks on their way home, in order
   std::vector<double> landed_;      // when each of the first of them was in pinned memory

@@ -13,6 +13,12 @@
 namespace gemmhoist::plan {
 namespace {
 
+// A product that fills the chip with large tiles several times over gains nothing from finer panels.
+constexpr std::int64_t kSmallEdge = 3072;
+
+// The model is right to some ten per cent, and to one or two from one plan to another.
+constexpr double kClearlyLess = 0.99;
+
 // The best cutting so far, by predicted time.
 struct Best {
   Cutting cutting;
@@ -26,8 +32,8 @@ void consider(const PlanInput& input, const KernelSet& kernels, const Staging& s
   Schedule schedule(input, kernels, staging, cutting, nullptr, nullptr);
   schedule.walk();
   const double seconds = schedule.predicted_s();
-  // A hundredth is under the model's own error: the plan with fewer steps, considered first, stays.
-  if (seconds < 0.99 * best.seconds) best = {cutting, kernels, seconds};
+  // Less is under the model's own error: the plan with fewer steps, considered first, stays.
+  if (seconds < kClearlyLess * best.seconds) best = {cutting, kernels, seconds};
 }
 
 // Everything on the device at once: first the panel count (few panels expose the first upload and the last
@@ -59,20 +65,25 @@ void consider_panels(const PlanInput& input, const KernelSet& kernels, const Sta
   vary([](Cutting& c) { c.thrift = 5; });
   vary([](Cutting& c) { c.pieces = c.pieces == 1 ? 2 : 1; });
   vary([](Cutting& c) { c.pieces = 4; });
-  if (own.seconds < 0.99 * best.seconds) best = own;
+  if (own.seconds < kClearlyLess * best.seconds) best = own;
 }
 
-// Deep products with little C: slices of k let arithmetic begin with the first slice, where whole-depth
-// strips would wait for most of the upload.
+// Deep products with little C, and small ones: slices of k let arithmetic begin with the first slice, where
+// whole-depth strips would wait for most of the upload, and a panel of few tiles starves the SMs.
 void consider_slices(const PlanInput& input, const KernelSet& kernels, const Staging& staging, Best& best) {
-  if (input.k < 2 * std::min(input.m, input.n)) return;
-  for (const std::int64_t slices : {4, 8, 16, 32}) {
+  const bool deep = input.k >= 2 * std::min(input.m, input.n);
+  const bool small = std::max({input.m, input.n, input.k}) <= kSmallEdge;
+  if (!deep && !small) return;
+  for (const std::int64_t slices : {2, 4, 8, 16, 32}) {
+    if (slices > 8 && !deep) return;
     Cutting cutting = whole_product(input, kernels);
     cutting.slice_k = round_up(divide_up(input.k, slices), kernels.align_k);
     if (cutting.slice_k >= input.k) return;
     cutting.panel_buffers = 2;
-    cutting.pieces = 4;
-    consider(input, kernels, staging, cutting, best);
+    for (const std::int64_t pieces : {1, 2, 4}) {
+      cutting.pieces = pieces;
+      consider(input, kernels, staging, cutting, best);
+    }
   }
 }
 
@@ -92,16 +103,20 @@ void consider_halves(const PlanInput& input, const KernelSet& kernels, const Sta
     cutting.slice_k = round_up(divide_up(input.k, 2), kernels.align_k);
     cutting.panel_buffers = 2;
     cutting.c_buffers = cutting.blocked(input) ? 2 : 1;
-    cutting.panels_a = cutting.panels_b = 4;
-    consider(input, kernels, staging, cutting, best);
-    cutting.pieces = 4;
-    consider(input, kernels, staging, cutting, best);
+    for (const std::int64_t panels : {4, 8}) {
+      // Finer panels cost launches: those that shrink towards the end, where little is left to overlap with.
+      if (panels > 4 && std::max(input.m, input.n) <= kSmallEdge) continue;
+      cutting.panels_a = cutting.panels_b = panels;
+      cutting.taper = panels == 4 ? Taper::none : Taper::tail;
+      for (const std::int64_t pieces : {1, 4}) {
+        cutting.pieces = pieces;
+        consider(input, kernels, staging, cutting, best);
+      }
+    }
   }
 }
 
 void consider_small_tiles(const PlanInput& input, const Staging& staging, Best& best) {
-  // A product that fills the chip with large tiles several times over gains nothing from finer panels.
-  constexpr std::int64_t kSmallEdge = 3072;
   if (std::max(input.m, input.n) > kSmallEdge) return;
   KernelSet small;
   if (!choose_kernels(input, KernelChoice::small, small)) return;

@@ -159,7 +159,8 @@ void Schedule::upload(const Place& place, Operand operand, Range range) {
     reader = -1;
   }
   const bool pinned = operand == Operand::a ? input_.a_pinned : input_.b_pinned;
-  const Timeline::End end = timeline_.upload(area_bytes(range.extent, place.depth.extent), !pinned, ready);
+  const Timeline::End end = timeline_.upload(area_bytes(range.extent, place.depth.extent), !pinned,
+                                             lands_k_contiguous(operand, input_), ready);
   set.last_upload = add(step, end);
 }
 
@@ -177,9 +178,18 @@ void Schedule::strip(const Place& place, Range rows, Range cols) {
   }
 }
 
+// Launches of several streams share the SMs by turns, not in order: at n = 8192 four strips at once each took
+// four times its own time, and nearly all of them came home after the last one. Launches that fill half of
+// the SMs or more therefore have two streams, so that the next one fills what a last wave leaves idle;
+// smaller ones four.
+std::int32_t Schedule::streams_for(Range rows, Range cols) const {
+  const Work work = work_of(input_.kernels[kernels_.index[0]], rows.extent, cols.extent, 1, *input_.profile);
+  return 2 * work.jobs >= model_sms(*input_.profile) ? 2 : kComputeStreams;
+}
+
 void Schedule::piece(const Place& place, Range rows, Range cols) {
   PanelSet& set = sets_[place.set];
-  const std::int32_t stream = rectangle_++ % kComputeStreams;
+  const std::int32_t stream = rectangle_++ % streams_for(rows, cols);
   Step step;
   step.kind = StepKind::compute;
   step.rows = rows;

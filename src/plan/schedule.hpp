@@ -62,6 +62,7 @@ class Schedule {
   void upload(const Place& place, Operand operand, Range range);
   void strip(const Place& place, Range rows, Range cols);
   void piece(const Place& place, Range rows, Range cols);
+  std::int32_t streams_for(Range rows, Range cols) const;
   std::int32_t choose_kernel(Range rows, Range cols, Range depth, int stream, double ready);
   std::int32_t add(Step& step, Timeline::End end);
   void depend(Step& step, std::int32_t before, double& ready);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/checked.hpp"
+#include "plan/makespan.hpp"
 
 namespace gemmhoist::plan {
 namespace {
@@ -96,10 +97,11 @@ bool has_transpose_kernel(const PlanInput& input) noexcept {
                      [](const KernelDescriptor& kernel) { return kernel.role == KernelRole::transpose; });
 }
 
-// A chunk costs the link its latency once (about 8 us: 256 KiB chunks run at 19 of 55 GB/s, 1 MiB at 38,
-// 4 MiB at 50), so a stream of S bytes loses latency * S / chunk; the pipeline's fill and its tail cost about
-// two chunks more at the link's rate. The sum is least at chunk = sqrt(S * latency * rate / 2). Past 4 MiB
-// there is nothing left to gain (4 MiB x 3 slots reach 52 GB/s); under 128 KiB the calls themselves dominate.
+// A chunk costs the link its latency once (H200, queued: 2.7 us in, 1.7 us out, hence 256 KiB chunks at 35 of
+// 55 GB/s, 1 MiB at 48, 4 MiB at 53), so a stream of S bytes loses latency * S / chunk; the pipeline's fill
+// and its tail cost about two chunks more at the link's rate. The sum is least at
+// chunk = sqrt(S * latency * rate / 2), where a link without latency still has the worker that issues the
+// copies. Past 4 MiB there is nothing left to gain; under 128 KiB the calls themselves dominate.
 bool choose_staging(const PlanInput& input, Staging& staging) noexcept {
   constexpr std::int64_t kLargestChunk = std::int64_t{4} << 20;
   constexpr std::int64_t kSmallestChunk = std::int64_t{128} << 10;
@@ -108,7 +110,8 @@ bool choose_staging(const PlanInput& input, Staging& staging) noexcept {
   const double in_bytes = 4.0 * (m + n) * static_cast<double>(input.k);
   const double stream_bytes = std::max(in_bytes, 4.0 * m * n);
   const LinkRate& link = input.profile->h2d;
-  const double best = std::sqrt(stream_bytes * link.latency_s * link.bytes_per_s / 2);
+  const double each_s = std::max(link.latency_s, issue_seconds(needs_landing(input)));
+  const double best = std::sqrt(stream_bytes * each_s * link.bytes_per_s / 2);
   const double bounded =
       std::clamp(best, static_cast<double>(kSmallestChunk), static_cast<double>(kLargestChunk));
   staging.chunk_bytes = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bounded * 1.42)));
@@ -127,9 +130,10 @@ bool choose_staging(const PlanInput& input, Staging& staging) noexcept {
   staging.h2d_slots =
       static_cast<std::int32_t>(std::clamp<std::int64_t>(in_slots, 2, std::min<std::int64_t>(16, slots - 2)));
   staging.d2h_slots = static_cast<std::int32_t>(std::clamp<std::int64_t>(slots - staging.h2d_slots, 2, 16));
-  // A piece is one thread's task: 512 KiB keeps eight threads at their best rate (63 GB/s against 53 with
-  // 2 MiB), and a chunk has at least four of them, so that the caller and the threads share every chunk.
-  staging.piece_bytes = std::clamp<std::int64_t>(staging.chunk_bytes / 4, 4096, std::int64_t{512} << 10);
+  // A piece is one thread's task. Sixteen to a chunk, so that all threads share each: the first chunk is on
+  // its way when it is copied, and a thread that loses its CPU keeps little from the others. 128 KiB pieces
+  // reach the best rate (12 threads, 8 MiB: 102 GB/s, with 32 KiB 99, with 512 KiB 75).
+  staging.piece_bytes = std::clamp<std::int64_t>(staging.chunk_bytes / 16, 32 << 10, std::int64_t{256} << 10);
   staging.piece_bytes = std::min(staging.piece_bytes, staging.chunk_bytes);
   staging.landing_bytes = needs_landing(input) ? staging.h2d_slots * staging.chunk_bytes : 0;
   return true;

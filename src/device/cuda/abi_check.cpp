@@ -90,6 +90,7 @@ static_assert(kCaptureModeRelaxed == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(kContextBlockingSync == CU_CTX_SCHED_BLOCKING_SYNC);
 static_assert(kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
 static_assert(kEventDefault == CU_EVENT_DEFAULT);
+static_assert(kEventDisableTiming == CU_EVENT_DISABLE_TIMING);
 static_assert(kRegisterPortable == CU_MEMHOSTREGISTER_PORTABLE);
 
 // The copy's fields lie where the header has them.

@@ -110,6 +110,7 @@ inline constexpr int kCaptureModeRelaxed = 2;
 inline constexpr unsigned kContextBlockingSync = 4;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
+inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kRegisterPortable = 1;
 
 // CUDA_MEMCPY2D of the _v2 copy functions.

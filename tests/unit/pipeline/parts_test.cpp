@@ -1,14 +1,21 @@
 // The parts that need no device: cutting, the ledger's regions, the copy queue.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
 #include "pipeline/copy_pool.hpp"
 #include "pipeline/copy_queue.hpp"
 #include "pipeline/cut.hpp"
+#include "pipeline/host_copy.hpp"
 #include "pipeline/job.hpp"
 #include "pipeline/ledger.hpp"
+#include "pipeline/scheduling.hpp"
 
 namespace gemmhoist::pipeline {
 namespace {
@@ -95,7 +102,7 @@ TEST(CopyQueue, ThreadsShareEveryPieceOnce) {
   constexpr std::int64_t kElements = 40000;
   CopyQueue queue;
   CopyPool pool;
-  ASSERT_EQ(pool.start(queue, 3), 3);
+  ASSERT_EQ(pool.start(queue, 3, true), 3);
   std::vector<float> source(kElements), destination(kElements);
   Gate gate;
   for (int round = 0; round < 300; ++round) {
@@ -158,6 +165,59 @@ TEST(CopyQueue, AFullRingRefuses) {
   EXPECT_FALSE(queue.publish(task, ticket));
   EXPECT_TRUE(queue.work(CopyQueue::kCaller));
   EXPECT_TRUE(queue.publish(task, ticket));
+}
+
+// Every alignment and both ends of a line; what lies between and after the lines stays.
+TEST(HostCopy, StreamedLinesAreCopied) {
+  constexpr std::int64_t kPitch = 150, kHeight = 3, kRoom = kPitch * kHeight + 40;
+  std::vector<float> source(kRoom);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i);
+  for (std::int64_t offset = 0; offset < 17; ++offset) {
+    for (const std::int64_t width : {1, 3, 15, 16, 17, 33, 100, 128, 150}) {
+      std::vector<float> destination(kRoom, -1.0F), expected(kRoom, -1.0F);
+      stream_lines(destination.data() + offset, kPitch, source.data() + 1, kPitch, width, kHeight);
+      copy_lines(expected.data() + offset, kPitch, source.data() + 1, kPitch, width, kHeight);
+      ASSERT_EQ(destination, expected) << offset << ", " << width;
+      ASSERT_EQ(expected[static_cast<std::size_t>(offset + kPitch)], static_cast<float>(1 + kPitch));
+    }
+  }
+}
+
+std::vector<int> own_cpus() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) cpus.push_back(i);
+  }
+  return cpus;
+}
+
+TEST(Scheduling, ThreadsOfAPoolKeepApart) {
+  const std::vector<int> all = own_cpus();
+  if (all.empty()) GTEST_SKIP() << "more CPUs than cpu_set_t holds";
+  const std::size_t groups = std::max<std::size_t>(all.size() / 4, 1);
+  std::vector<int> together;
+  for (std::size_t i = 0; i < groups; ++i) {
+    std::thread([&] {
+      keep_apart(static_cast<int>(i));
+      const std::vector<int> mine = own_cpus();
+      EXPECT_GE(mine.size(), std::min<std::size_t>(all.size(), 4));
+      together.insert(together.end(), mine.begin(), mine.end());
+    }).join();
+  }
+  EXPECT_EQ(together, all);  // each CPU in one group
+  EXPECT_EQ(own_cpus(), all);
+}
+
+TEST(Scheduling, AShortSliceChangesNothingElse) {
+  std::thread([] {
+    ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 3), 0);
+    const int policy = sched_getscheduler(0);
+    prefer_short_slice();
+    EXPECT_EQ(sched_getscheduler(0), policy);
+    EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid))), 3);
+  }).join();
 }
 
 TEST(CopyPool, LeavesTwoProcessors) {

@@ -34,9 +34,10 @@ inline MachineProfile model_machine(std::int32_t sms = 132) {
 
 inline MachineProfile h200() {
   MachineProfile p = model_machine();
-  p.h2d = p.d2h = {8e-6, 55e9};
-  p.host_copy_bytes_per_s = 58e9;
-  p.call_fixed_s = 60e-6;
+  p.h2d = {2.7e-6, 55e9};
+  p.d2h = {1.7e-6, 55e9};
+  p.host_copy_bytes_per_s = 100e9;
+  p.call_fixed_s = 50e-6;
   return p;
 }
 

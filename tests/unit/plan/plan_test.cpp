@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -141,6 +142,23 @@ TEST(Plan, AShortOperandGoesFirstAndStays) {
       EXPECT_EQ(plan.steps[i].operand, Operand::a);
     }
   }
+}
+
+// Launches that fill the chip come home in order only where few of them share it.
+TEST(Plan, LargeStripsTakeTurnsOnTwoStreams) {
+  const MachineProfile profile = h200();
+  Plan plan;
+  ASSERT_EQ(make_plan(product(16384, 16384, 16384, profile), plan), PlanError::none);
+  int large = 0;
+  for (const Step& step : plan.steps) {
+    if (step.kind != compute || 2 * tile_count(kLarge, step.rows.extent, step.cols.extent) < 132) continue;
+    ++large;
+    EXPECT_LT(step.stream, 2);
+  }
+  EXPECT_GT(large, 8);
+  // Smaller ones need more of them side by side.
+  ASSERT_EQ(make_plan(product(1024, 1024, 1024, profile), plan), PlanError::none);
+  EXPECT_TRUE(std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.stream == 3; }));
 }
 
 TEST(Plan, SixtyFourBitSizes) {

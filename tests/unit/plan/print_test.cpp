@@ -17,7 +17,7 @@ TEST(Print, OneTile) {
   const MachineProfile profile = h200();
   const char* expected =
       "plan blocks 1 steps 4 lda 128 ldb 256 ldc 128 depth 96 sets 1 c_buffers 1 device 2275328 chunk 131072 "
-      "piece 32768 slots 16+16 predicted_us 97 kernel_us 0\n"
+      "piece 32768 slots 16+16 predicted_us 83 kernel_us 0\n"
       "0 upload A m [0,100) k [0,70) set 0 block 0\n"
       "1 upload B n [0,60) k [0,70) set 0 block 0\n"
       "2 compute m [0,100) n [0,60) k [0,70) kernel 2 stream 0 set 0 c 0 last block 0 after 1\n"
@@ -31,33 +31,45 @@ TEST(Print, AShortOperandStays) {
   PlanInput in = product(3000, 256, 500, profile);
   in.trans_b = Transpose::yes;
   const char* expected =
-      "plan blocks 1 steps 25 lda 3072 ldb 256 ldc 3008 depth 512 sets 1 c_buffers 1 device 9895936 chunk "
-      "1048576 piece 262144 slots 16+16 predicted_us 307 kernel_us 41\n"
+      "plan blocks 1 steps 37 lda 3072 ldb 256 ldc 3008 depth 512 sets 1 c_buffers 1 device 9895936 chunk "
+      "524288 piece 32768 slots 16+16 predicted_us 271 kernel_us 32\n"
       "0 upload B n [0,256) k [0,500) set 0 block 0\n"
       "1 upload A m [0,256) k [0,500) set 0 block 0\n"
       "2 compute m [0,256) n [0,256) k [0,500) kernel 2 stream 0 set 0 c 0 last block 0 after 1\n"
       "3 write_back m [0,256) n [0,256) c 0 block 0 after 2\n"
-      "4 upload A m [256,640) k [0,500) set 0 block 0\n"
-      "5 compute m [256,640) n [0,256) k [0,500) kernel 2 stream 1 set 0 c 0 last block 0 after 4\n"
-      "6 write_back m [256,640) n [0,256) c 0 block 0 after 5\n"
-      "7 upload A m [640,1152) k [0,500) set 0 block 0\n"
-      "8 compute m [640,1152) n [0,256) k [0,500) kernel 2 stream 2 set 0 c 0 last block 0 after 7\n"
-      "9 write_back m [640,1152) n [0,256) c 0 block 0 after 8\n"
-      "10 upload A m [1152,1536) k [0,500) set 0 block 0\n"
-      "11 compute m [1152,1536) n [0,256) k [0,500) kernel 2 stream 3 set 0 c 0 last block 0 after 10\n"
-      "12 write_back m [1152,1536) n [0,256) c 0 block 0 after 11\n"
-      "13 upload A m [1536,1920) k [0,500) set 0 block 0\n"
-      "14 compute m [1536,1920) n [0,256) k [0,500) kernel 2 stream 0 set 0 c 0 last block 0 after 13\n"
-      "15 write_back m [1536,1920) n [0,256) c 0 block 0 after 14\n"
-      "16 upload A m [1920,2432) k [0,500) set 0 block 0\n"
-      "17 compute m [1920,2432) n [0,256) k [0,500) kernel 2 stream 1 set 0 c 0 last block 0 after 16\n"
-      "18 write_back m [1920,2432) n [0,256) c 0 block 0 after 17\n"
-      "19 upload A m [2432,2816) k [0,500) set 0 block 0\n"
-      "20 compute m [2432,2816) n [0,256) k [0,500) kernel 2 stream 2 set 0 c 0 last block 0 after 19\n"
-      "21 write_back m [2432,2816) n [0,256) c 0 block 0 after 20\n"
-      "22 upload A m [2816,3000) k [0,500) set 0 block 0\n"
-      "23 compute m [2816,3000) n [0,256) k [0,500) kernel 2 stream 3 set 0 c 0 last block 0 after 22\n"
-      "24 write_back m [2816,3000) n [0,256) c 0 block 0 after 23\n";
+      "4 upload A m [256,512) k [0,500) set 0 block 0\n"
+      "5 compute m [256,512) n [0,256) k [0,500) kernel 2 stream 1 set 0 c 0 last block 0 after 4\n"
+      "6 write_back m [256,512) n [0,256) c 0 block 0 after 5\n"
+      "7 upload A m [512,768) k [0,500) set 0 block 0\n"
+      "8 compute m [512,768) n [0,256) k [0,500) kernel 2 stream 2 set 0 c 0 last block 0 after 7\n"
+      "9 write_back m [512,768) n [0,256) c 0 block 0 after 8\n"
+      "10 upload A m [768,1024) k [0,500) set 0 block 0\n"
+      "11 compute m [768,1024) n [0,256) k [0,500) kernel 2 stream 3 set 0 c 0 last block 0 after 10\n"
+      "12 write_back m [768,1024) n [0,256) c 0 block 0 after 11\n"
+      "13 upload A m [1024,1280) k [0,500) set 0 block 0\n"
+      "14 compute m [1024,1280) n [0,256) k [0,500) kernel 2 stream 0 set 0 c 0 last block 0 after 13\n"
+      "15 write_back m [1024,1280) n [0,256) c 0 block 0 after 14\n"
+      "16 upload A m [1280,1536) k [0,500) set 0 block 0\n"
+      "17 compute m [1280,1536) n [0,256) k [0,500) kernel 2 stream 1 set 0 c 0 last block 0 after 16\n"
+      "18 write_back m [1280,1536) n [0,256) c 0 block 0 after 17\n"
+      "19 upload A m [1536,1792) k [0,500) set 0 block 0\n"
+      "20 compute m [1536,1792) n [0,256) k [0,500) kernel 2 stream 2 set 0 c 0 last block 0 after 19\n"
+      "21 write_back m [1536,1792) n [0,256) c 0 block 0 after 20\n"
+      "22 upload A m [1792,2048) k [0,500) set 0 block 0\n"
+      "23 compute m [1792,2048) n [0,256) k [0,500) kernel 2 stream 3 set 0 c 0 last block 0 after 22\n"
+      "24 write_back m [1792,2048) n [0,256) c 0 block 0 after 23\n"
+      "25 upload A m [2048,2304) k [0,500) set 0 block 0\n"
+      "26 compute m [2048,2304) n [0,256) k [0,500) kernel 2 stream 0 set 0 c 0 last block 0 after 25\n"
+      "27 write_back m [2048,2304) n [0,256) c 0 block 0 after 26\n"
+      "28 upload A m [2304,2560) k [0,500) set 0 block 0\n"
+      "29 compute m [2304,2560) n [0,256) k [0,500) kernel 2 stream 1 set 0 c 0 last block 0 after 28\n"
+      "30 write_back m [2304,2560) n [0,256) c 0 block 0 after 29\n"
+      "31 upload A m [2560,2816) k [0,500) set 0 block 0\n"
+      "32 compute m [2560,2816) n [0,256) k [0,500) kernel 2 stream 2 set 0 c 0 last block 0 after 31\n"
+      "33 write_back m [2560,2816) n [0,256) c 0 block 0 after 32\n"
+      "34 upload A m [2816,3000) k [0,500) set 0 block 0\n"
+      "35 compute m [2816,3000) n [0,256) k [0,500) kernel 2 stream 3 set 0 c 0 last block 0 after 34\n"
+      "36 write_back m [2816,3000) n [0,256) c 0 block 0 after 35\n";
   EXPECT_EQ(print(in), expected);
 }
 
@@ -65,7 +77,8 @@ TEST(Print, AShortOperandStays) {
 // again, an upload waits for the last reader of what it overwrites, a first slice for the write-back.
 TEST(Print, BlocksAndSlicesBeyondMemory) {
   constexpr KernelDescriptor kernels[] = {kLarge, kTransposeKernel};
-  const MachineProfile profile = h200();
+  MachineProfile profile = h200();
+  profile.h2d = profile.d2h = {8e-6, 55e9};  // dear chunks: deeper slices
   PlanInput in = product(512, 512, 256, profile);
   in.kernels = kernels;
   in.pinned_bytes = 1 << 20;
