@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <random>
+#include <tuple>
 
 #include "../cuda_api.hpp"
 #include "../sampling.hpp"
@@ -72,6 +73,7 @@ struct Operand {
   std::int64_t extent;
   bool k_contiguous;
   std::int64_t ld(std::int64_t k) const { return k_contiguous ? k : extent; }
+  kernels::OperandLayout layout(std::int64_t k) const { return {k_contiguous, ld(k) % 4 == 0}; }
 };
 
 // Brings an operand into the form that the kernels read: K-outer, with columns at multiples of 16 bytes.
@@ -81,16 +83,14 @@ class Preparation {
   Preparation(const Catalogue& catalogue, Operand operand, std::int64_t k)
       : operand_(operand),
         k_(k),
-        needed_(operand.k_contiguous || operand.extent % 4 != 0),
-        ld_(needed_ ? round_up(operand.extent, kPanelAlignment) : operand.extent),
-        panel_(needed_ ? static_cast<std::size_t>(ld_ * k) : 1) {
+        ld_(round_up(operand.extent, kPanelAlignment)),
+        panel_(static_cast<std::size_t>(ld_ * k)) {
     for (const KernelDescriptor& kernel : kernels::all())
       if (kernel.role == KernelRole::transpose) facts_ = &kernel;
     if (facts_ == nullptr) throw std::runtime_error("this build has no kernel that transposes");
     transpose_ = catalogue.kernel(*facts_);
   }
   void launch() {
-    if (!needed_) return;
     if (operand_.k_contiguous) {
       TransposeKernelParams params{operand_.data,
                                    panel_.get(),
@@ -108,14 +108,12 @@ class Preparation {
           "cudaMemcpy2DAsync");
     }
   }
-  const float* data() const { return needed_ ? panel_.get() : operand_.data; }
+  const float* data() const { return panel_.get(); }
   std::int64_t ld() const { return ld_; }
-  bool needed() const { return needed_; }
 
  private:
   Operand operand_;
   std::int64_t k_;
-  bool needed_;
   std::int64_t ld_;
   DeviceArray<float> panel_;
   const KernelDescriptor* facts_ = nullptr;
@@ -136,9 +134,13 @@ struct Scratch {
 
 class StreamKRun final : public Contestant {
  public:
-  StreamKRun(const Catalogue& catalogue, const KernelDescriptor& kernel, GemmKernelParams gemm, int sms)
+  // `gemm` but for a, b and their leading dimensions.
+  StreamKRun(const Catalogue& catalogue, const KernelDescriptor& kernel, GemmKernelParams gemm, Operand a,
+             Operand b, int sms)
       : facts_(kernel), handle_(catalogue.kernel(kernel)) {
     name = kernel.name;
+    std::tie(gemm.a, gemm.lda) = bring(catalogue, a, gemm.k, kernel.a_k_inner, prepare_a_);
+    std::tie(gemm.b, gemm.ldb) = bring(catalogue, b, gemm.k, kernel.b_k_inner, prepare_b_);
     params_.gemm = gemm;
     kernels::deal_out(kernel, sms, params_);
     scratch_ = std::make_unique<Scratch>(kernels::partial_floats(kernel, params_),
@@ -146,14 +148,26 @@ class StreamKRun final : public Contestant {
     params_.partials = scratch_->partials.get();
     params_.tickets = scratch_->tickets.get();
   }
+  int prepared() const { return (prepare_a_ != nullptr) + (prepare_b_ != nullptr); }
   void launch() override {
+    if (prepare_a_) prepare_a_->launch();
+    if (prepare_b_) prepare_b_->launch();
     ladder::launch(handle_, dim3(static_cast<unsigned>(kernels::blocks_of(params_))), facts_.threads,
                    facts_.shared_bytes, &params_);
   }
 
  private:
+  static std::pair<const float*, std::int64_t> bring(const Catalogue& catalogue, Operand operand,
+                                                     std::int64_t k, bool k_inner,
+                                                     std::unique_ptr<Preparation>& preparation) {
+    if (operand.layout(k).direct(k_inner)) return {operand.data, operand.ld(k)};
+    preparation = std::make_unique<Preparation>(catalogue, operand, k);
+    return {preparation->data(), preparation->ld()};
+  }
+
   const KernelDescriptor& facts_;
   cudaKernel_t handle_;
+  std::unique_ptr<Preparation> prepare_a_, prepare_b_;
   kernels::StreamKParams params_{};
   std::unique_ptr<Scratch> scratch_;
 };
@@ -170,6 +184,7 @@ struct Line {
   std::string kernel;
   double seconds, cublas_seconds;
   unsigned wrong;
+  int prepared;
 };
 
 class Case {
@@ -182,23 +197,14 @@ class Case {
         a_(count(shape.m, shape.k)),
         b_(count(shape.k, shape.n)),
         c_(count(shape.m, shape.n)),
-        prepare_a_(catalogue, {a_.get(), shape.m, trans_a}, shape.k),
-        prepare_b_(catalogue, {b_.get(), shape.n, !trans_b}, shape.k) {
+        left_{a_.get(), shape.m, trans_a},
+        right_{b_.get(), shape.n, !trans_b} {
     fill_random(a_.get(), count(shape.m, shape.k), 1);
     fill_random(b_.get(), count(shape.k, shape.n), 2);
-    gemm_ = {prepare_a_.data(),
-             prepare_b_.data(),
-             c_.get(),
-             prepare_a_.ld(),
-             prepare_b_.ld(),
-             shape.m,
-             shape.m,
-             shape.n,
-             shape.k,
-             1.0f,
-             0};
+    gemm_ = {nullptr, nullptr, c_.get(), 0, 0, shape.m, shape.m, shape.n, shape.k, 1.0f, 0};
     candidates_ = Catalogue::shipped(KernelRole::gemm_stream_k);
-    chosen_ = kernels::choose_stream_k(candidates_, gemm_, {sms, 53e12});
+    chosen_ = kernels::choose_stream_k(candidates_, gemm_, left_.layout(shape.k), right_.layout(shape.k),
+                                       {sms, 53e12});
     if (chosen_ == nullptr) throw std::runtime_error("this build has no kernel for these products");
     sms_ = sms;
   }
@@ -206,8 +212,9 @@ class Case {
   std::vector<Line> run(const Options& options, const Sgemm& sgemm) {
     std::vector<std::unique_ptr<StreamKRun>> runs;
     for (const KernelDescriptor* kernel : candidates_)
-      if (options.all || kernel == chosen_)
-        runs.push_back(std::make_unique<StreamKRun>(catalogue_, *kernel, gemm_, sms_));
+      if (kernel == chosen_ || (options.all && left_.layout(shape_.k).possible(kernel->a_k_inner) &&
+                                right_.layout(shape_.k).possible(kernel->b_k_inner)))
+        runs.push_back(std::make_unique<StreamKRun>(catalogue_, *kernel, gemm_, left_, right_, sms_));
     std::vector<unsigned> wrong = check(runs);
     std::vector<std::vector<double>> seconds(runs.size() + 1);
     Stopwatch watch;
@@ -222,30 +229,21 @@ class Case {
       } while (spent < options.round_seconds);
     };
     for (int round = 0; round < options.rounds; ++round) {
-      for (std::size_t i = 0; i < runs.size(); ++i)
-        turn(seconds[i], [&] {
-          prepare();
-          runs[i]->launch();
-        });
+      for (std::size_t i = 0; i < runs.size(); ++i) turn(seconds[i], [&] { runs[i]->launch(); });
       if (sgemm.handle != nullptr) turn(seconds.back(), [&] { cublas(sgemm); });
     }
     const double peer = sgemm.handle != nullptr ? bench::summarise(seconds.back()).median : std::nan("");
     std::vector<Line> lines;
     for (std::size_t i = 0; i < runs.size(); ++i)
-      lines.push_back({runs[i]->name, bench::summarise(seconds[i]).median, peer, wrong[i]});
+      lines.push_back(
+          {runs[i]->name, bench::summarise(seconds[i]).median, peer, wrong[i], runs[i]->prepared()});
     return lines;
   }
 
   const char* chosen() const { return chosen_->name; }
-  int prepared() const { return prepare_a_.needed() + prepare_b_.needed(); }
 
  private:
   static std::size_t count(int x, int y) { return static_cast<std::size_t>(x) * static_cast<std::size_t>(y); }
-
-  void prepare() {
-    prepare_a_.launch();
-    prepare_b_.launch();
-  }
 
   void cublas(const Sgemm& sgemm) const {
     const float one = 1, zero = 0;
@@ -276,7 +274,6 @@ class Case {
     for (const auto& run : runs) {
       require(cudaMemset(c_.get(), 0xFF, elements * sizeof(float)), "cudaMemset");
       require(cudaMemset(wrong.get(), 0, sizeof(unsigned)), "cudaMemset");
-      prepare();
       run->launch();
       CompareParams compare{
           c_.get(), sum.get(), magnitude.get(), wrong.get(), static_cast<std::int64_t>(elements), k};
@@ -292,7 +289,7 @@ class Case {
   Shape shape_;
   bool trans_a_, trans_b_;
   DeviceArray<float> a_, b_, c_;
-  Preparation prepare_a_, prepare_b_;
+  Operand left_, right_;
   GemmKernelParams gemm_{};
   std::vector<const KernelDescriptor*> candidates_;
   const KernelDescriptor* chosen_ = nullptr;
@@ -323,7 +320,7 @@ void one_case(const Catalogue& catalogue, const Options& options, const Sgemm& s
         line.wrong == 0 ? "" : fmt::format("  WRONG: {} elements", line.wrong));
     if (csv != nullptr)
       fmt::print(csv, "{},{},{},{},{},{},{},{:.6f},{:.4f},{:.6f},{:.4f},{:.4f},{}\n", shape.m, shape.n,
-                 shape.k, letters, line.kernel, chosen ? 1 : 0, product.prepared(), line.seconds * 1e3,
+                 shape.k, letters, line.kernel, chosen ? 1 : 0, line.prepared, line.seconds * 1e3,
                  flops / line.seconds * 1e-12, line.cublas_seconds * 1e3, flops / line.cublas_seconds * 1e-12,
                  ratio, line.wrong);
     if (!chosen || std::isnan(ratio)) continue;

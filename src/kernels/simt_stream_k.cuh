@@ -41,61 +41,174 @@ struct EdgeCopy {
   }
 };
 
+// Copy of an operand whose contiguous dimension is k: quads of k pass through registers and are turned on
+// their way into shared memory. A warp takes two quads of k of 16 neighbours of the panel: whole sectors of
+// global memory, and, with rows of shared memory a quad longer than the panel, 32 different banks.
+template <typename Tile, int extent>
+struct TurnCopy {
+  static constexpr int kPitch = extent + kQuad;
+  static constexpr int kWarps = Tile::kThreads / 32, kPairs = Tile::kTileK / (2 * kQuad);
+  static constexpr int kRowsAPass = 16 * kWarps / kPairs;
+  static constexpr int kPasses = extent / kRowsAPass;
+  static_assert(kWarps % kPairs == 0 && extent % kRowsAPass == 0);
+
+  const float* next;
+  std::int64_t pass_pitch, stage_pitch;
+  int shared_offset;
+  std::int32_t left;   // of the panel from this thread's first element on
+  std::int32_t depth;  // of k, from this thread's quad of the next stage on
+
+  __device__ TurnCopy(const float* matrix, std::int64_t ld, int stage_offset, std::int32_t panel_left,
+                      std::int32_t depth_left) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int lane = thread % 32, warp = thread / 32;
+    const int along = warp / kPairs * 16 + lane % 16;
+    const int k = (warp % kPairs * 2 + lane / 16) * kQuad;
+    next = matrix + along * ld + k;
+    pass_pitch = kRowsAPass * ld;
+    stage_pitch = Tile::kTileK - kPasses * pass_pitch;
+    shared_offset = stage_offset + k * kPitch + along;
+    left = panel_left - along;
+    depth = depth_left - k;
+  }
+
+  __device__ float4 load(int pass) {
+    float4 quad = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (pass * kRowsAPass < left && depth > 0) quad = *reinterpret_cast<const float4*>(next);
+    next += pass_pitch;
+    if (pass == kPasses - 1) next += stage_pitch;
+    return quad;
+  }
+  // Every load of a stage is put before the first of the next stage is loaded.
+  __device__ void put(float* stage, int pass, float4 quad) {
+    float* const to = stage + shared_offset + pass * kRowsAPass;
+    to[0] = quad.x;  // that one was loaded because it is inside
+    to[kPitch] = depth > 1 ? quad.y : 0.0f;
+    to[2 * kPitch] = depth > 2 ? quad.z : 0.0f;
+    to[3 * kPitch] = depth > 3 ? quad.w : 0.0f;
+    if (pass == kPasses - 1) depth -= Tile::kTileK;
+  }
+};
+
+// How an operand lies: consecutive elements of its panel, or of k.
+enum class Lies { k_outer, k_inner };
+
+template <typename Tile, int extent, Lies lies>
+struct CopyOf {
+  using Type = EdgeCopy<Tile, extent>;
+  static constexpr int kPitch = extent;
+};
+template <typename Tile, int extent>
+struct CopyOf<Tile, extent, Lies::k_inner> {
+  using Type = TurnCopy<Tile, extent>;
+  static constexpr int kPitch = Type::kPitch;
+};
+
+template <typename TileType, Lies a_lies, Lies b_lies>
+struct StreamKTile {
+  using Tile = TileType;
+  using CopyA = CopyOf<Tile, Tile::kTileM, a_lies>;
+  using CopyB = CopyOf<Tile, Tile::kTileN, b_lies>;
+  static constexpr bool kTurnsA = a_lies == Lies::k_inner, kTurnsB = b_lies == Lies::k_inner;
+  static constexpr int kPitchA = CopyA::kPitch, kPitchB = CopyB::kPitch;
+  static constexpr int kBOffset = kPitchA * Tile::kTileK;
+  static constexpr int kStageFloats = (kPitchA + kPitchB) * Tile::kTileK;
+  static constexpr int kRingFloats = Tile::kStages * kStageFloats;
+  static constexpr int kSharedBytes = kRingFloats * static_cast<int>(sizeof(float));
+};
+
 // Steps of k in a loop body. A body of 32 steps of 128 FMAs is 70 KiB of instructions: as fast as 16 while
 // all blocks of the chip walk through it together, as those of whole tiles do, but blocks whose pieces begin
 // anywhere do not.
 inline constexpr int kBodySteps = 16;
 
-template <typename Tile>
-struct EdgeStageCopy {
-  using CopyA = EdgeCopy<Tile, Tile::kTileM>;
-  using CopyB = EdgeCopy<Tile, Tile::kTileN>;
+template <typename Kind>
+struct StreamKCopy {
+  using Tile = typename Kind::Tile;
+  using CopyA = typename Kind::CopyA::Type;
+  using CopyB = typename Kind::CopyB::Type;
   // A stage is fetched over the bodies of a tile of k, alike in each.
   static constexpr int kBodies = (Tile::kTileK - 1) / kBodySteps + 1;
   static constexpr int kSteps = Tile::kTileK / kBodies;
   static constexpr int kPassesA = CopyA::kPasses / kBodies, kPassesB = CopyB::kPasses / kBodies;
+  static constexpr int kPasses = kPassesA + kPassesB;
   static_assert(kBodies * kSteps == Tile::kTileK && kBodies * kPassesA == CopyA::kPasses &&
                 kBodies * kPassesB == CopyB::kPasses);
-  static constexpr int kStepsAPass = (kSteps - 1) / (kPassesA + kPassesB);
+  // Steps from a quad's load to its turn into shared memory: 500 to 800 cycles and few registers where a step
+  // is long and the tile large, nearly a whole body where neither is so. For large tiles 2 or 3 is what lets
+  // the compiler of CUDA 13.0 allocate registers well: with the other one it spills, and 1200 of 2048 FMAs
+  // meet bank conflicts instead of 250.
+  static constexpr int kLag = Tile::kThreadN < 16 ? 11 : Kind::kTurnsB ? 3 : 2;
+  static constexpr int kStepsAPass = (kSteps - 1 - kLag) / kPasses;
   static_assert(kStepsAPass >= 1, "a pass has a step of its own");
 
   CopyA a;
   CopyB b;
+  float4 held[kPasses];  // quads between load and turn
 
+  __device__ void begin_pass(float* stage, int body, int index) {
+    if (index < kPassesA) {
+      if constexpr (Kind::kTurnsA)
+        held[index] = a.load(body * kPassesA + index);
+      else
+        a.copy(stage, body * kPassesA + index);
+    } else {
+      if constexpr (Kind::kTurnsB)
+        held[index] = b.load(body * kPassesB + index - kPassesA);
+      else
+        b.copy(stage, body * kPassesB + index - kPassesA);
+    }
+  }
+  __device__ void end_pass(float* stage, int body, int index) {
+    if (index < kPassesA) {
+      if constexpr (Kind::kTurnsA) a.put(stage, body * kPassesA + index, held[index]);
+    } else {
+      if constexpr (Kind::kTurnsB) b.put(stage, body * kPassesB + index - kPassesA, held[index]);
+    }
+  }
   // What step `step` of body `body` fetches.
   __device__ void step(float* stage, int body, int step) {
-    if (step % kStepsAPass != 0) return;
-    const int index = step / kStepsAPass;
-    if (index < kPassesA)
-      a.copy(stage, body * kPassesA + index);
-    else if (index < kPassesA + kPassesB)
-      b.copy(stage, body * kPassesB + index - kPassesA);
+    if (step % kStepsAPass == 0 && step / kStepsAPass < kPasses) begin_pass(stage, body, step / kStepsAPass);
+    const int ends = step - kLag;
+    if (ends >= 0 && ends % kStepsAPass == 0 && ends / kStepsAPass < kPasses)
+      end_pass(stage, body, ends / kStepsAPass);
   }
   __device__ void whole(float* stage) {
 #pragma unroll
-    for (int body = 0; body < kBodies; ++body)
+    for (int body = 0; body < kBodies; ++body) {
 #pragma unroll
-      for (int at = 0; at < kSteps - 1; ++at) step(stage, body, at);
+      for (int index = 0; index < kPasses; ++index) begin_pass(stage, body, index);
+#pragma unroll
+      for (int index = 0; index < kPasses; ++index) end_pass(stage, body, index);
+    }
   }
 };
 
+// Element (0, first row of k) of an operand's tile.
+__device__ inline const float* at(const float* matrix, std::int64_t ld, std::int64_t along, std::int64_t row,
+                                  bool k_inner) {
+  return k_inner ? matrix + along * ld + row : matrix + along + row * ld;
+}
+
 // One tile of C over `count` iterations of k from `first` on.
-template <typename Tile>
+template <typename Kind>
 __device__ __forceinline__ void sum_part(const GemmKernelParams& params, const BlockTile& block,
-                                         const ThreadPlace<Tile>& place, float* shared, std::int32_t first,
-                                         std::int32_t count, Accumulator<Tile>& sum) {
-  using Copy = EdgeStageCopy<Tile>;
+                                         const ThreadPlace<typename Kind::Tile>& place, float* shared,
+                                         std::int32_t first, std::int32_t count,
+                                         Accumulator<typename Kind::Tile>& sum) {
+  using Tile = typename Kind::Tile;
+  using Copy = StreamKCopy<Kind>;
   constexpr int kStages = Tile::kStages, kTileK = Tile::kTileK, kSteps = Copy::kSteps;
-  constexpr int kBOffset = Tile::kTileM * kTileK;
-  constexpr int kRingFloats = kStages * Tile::kStageFloats;
   static_assert(kSteps % 2 == 0, "the parity of a step names its fragment in every body");
   const std::int64_t row = static_cast<std::int64_t>(first) * kTileK;
   const auto rows_left = static_cast<std::int32_t>(params.k - row);
-  Copy copy{{params.a + block.row + row * params.lda, params.lda, 0, block.rows, rows_left},
-            {params.b + block.col + row * params.ldb, params.ldb, kBOffset, block.cols, rows_left}};
+  Copy copy{{at(params.a, params.lda, block.row, row, Kind::kTurnsA), params.lda, 0, block.rows, rows_left},
+            {at(params.b, params.ldb, block.col, row, Kind::kTurnsB), params.ldb, Kind::kBOffset, block.cols,
+             rows_left},
+            {}};
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) {
-    if (stage < count) copy.whole(shared + stage * Tile::kStageFloats);
+    if (stage < count) copy.whole(shared + stage * Kind::kStageFloats);
     cp_async_commit();  // empty groups too: wait counts groups, not tiles
   }
   cp_async_wait<kStages - 2>();
@@ -103,9 +216,9 @@ __device__ __forceinline__ void sum_part(const GemmKernelParams& params, const B
 
   sum.clear();
   Fragment<Tile> fragment[2];
-  int read = 0, write = (kStages - 1) * Tile::kStageFloats;
+  int read = 0, write = (kStages - 1) * Kind::kStageFloats;
   const float* a_rows = shared + place.row;
-  const float* b_rows = shared + kBOffset + place.col;
+  const float* b_rows = shared + Kind::kBOffset + place.col;
   fragment[0].load(a_rows, b_rows);
   for (std::int32_t tile = 0; tile < count; ++tile) {
     const bool fetch = tile < count - (kStages - 1);
@@ -117,19 +230,19 @@ __device__ __forceinline__ void sum_part(const GemmKernelParams& params, const B
         if (step < kSteps - 1) {
           if (fetch) copy.step(shared + write, body, step);
         } else if (body < Copy::kBodies - 1) {
-          a_rows += kSteps * Tile::kTileM;
-          b_rows += kSteps * Tile::kTileN;
+          a_rows += kSteps * Kind::kPitchA;
+          b_rows += kSteps * Kind::kPitchB;
         } else {
           cp_async_commit();
-          write = write + Tile::kStageFloats == kRingFloats ? 0 : write + Tile::kStageFloats;
+          write = write + Kind::kStageFloats == Kind::kRingFloats ? 0 : write + Kind::kStageFloats;
           cp_async_wait<kStages - 2>();
           __syncthreads();
-          read = read + Tile::kStageFloats == kRingFloats ? 0 : read + Tile::kStageFloats;
+          read = read + Kind::kStageFloats == Kind::kRingFloats ? 0 : read + Kind::kStageFloats;
           a_rows = shared + read + place.row;
-          b_rows = shared + kBOffset + read + place.col;
+          b_rows = shared + Kind::kBOffset + read + place.col;
         }
         const int next = (step + 1) % kSteps;
-        fragment[(step + 1) % 2].load(a_rows + next * Tile::kTileM, b_rows + next * Tile::kTileN);
+        fragment[(step + 1) % 2].load(a_rows + next * Kind::kPitchA, b_rows + next * Kind::kPitchB);
         sum.multiply_add(fragment[step % 2]);
       }
     }
@@ -223,8 +336,9 @@ __device__ __forceinline__ bool join_parts(const StreamKParams& params, std::int
   return true;
 }
 
-template <typename Tile>
+template <typename Kind>
 __device__ __forceinline__ void gemm_stream_k(const StreamKParams& params, std::uint32_t group) {
+  using Tile = typename Kind::Tile;
   extern __shared__ float4 shared_memory[];
   float* const shared = reinterpret_cast<float*>(shared_memory);
   const GemmKernelParams& gemm = params.gemm;
@@ -248,7 +362,7 @@ __device__ __forceinline__ void gemm_stream_k(const StreamKParams& params, std::
         left < params.iterations - first ? static_cast<std::int32_t>(left) : params.iterations - first;
     const BlockTile block(gemm, tile_of_block(tile, tile_rows, tile_cols, group), Tile::kTileM, Tile::kTileN);
     Accumulator<Tile> sum;
-    sum_part<Tile>(gemm, block, place, shared, first, count, sum);
+    sum_part<Kind>(gemm, block, place, shared, first, count, sum);
     at += count;
     const bool complete =
         count == params.iterations || join_parts<Tile>(params, static_cast<std::int64_t>(tile) - params.whole,

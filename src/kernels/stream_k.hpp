@@ -19,9 +19,10 @@
 
 namespace gemmhoist::kernels {
 
-// `gemm` as GemmKernelParams, but a and b may be a caller's own matrices: K-outer, not padded, of any k.
-// Pointers and leading dimensions of a and b are multiples of 16 bytes; those of c need not be. Nothing
-// outside a[i + p lda], i < round_up(m, 4), is read, likewise b.
+// `gemm` as GemmKernelParams, but a and b may be a caller's own matrices: not padded, of any k. An operand is
+// K-outer (a[i + p lda]) or, where the descriptor says so, K-inner (a[p + i lda]). Pointers and leading
+// dimensions of a and b are multiples of 16 bytes; those of c need not be. Nothing outside a matrix is read
+// but up to three floats that complete a quad of its contiguous dimension.
 struct StreamKParams {
   GemmKernelParams gemm;
   float* partials;          // two tiles a worker; may be null where no tile is cut

@@ -14,6 +14,15 @@ struct Chip {
   double flops_per_s;  // of the largest tile on large products
 };
 
+// Part of the instructions that are FMAs, where operands are turned on their way into shared memory, over
+// that where none is: what the machine code of a main loop shows (sm_90a, CUDA 13.0).
+constexpr double layout_efficiency(const KernelDescriptor& kernel) noexcept {
+  const bool large = kernel.tile_m * kernel.tile_n > 64 * 64;
+  const double a = kernel.a_k_inner ? (large ? 0.989 : 0.965) : 1;
+  const double b = kernel.b_k_inner ? (large ? 0.970 : 0.957) : 1;
+  return a * b;
+}
+
 // Part of the FMA rate that a tile's main loop reaches, to a factor that all share: h = tile_m tile_n /
 // (tile_m + tile_n) products a loaded element, and a loss of about 5 / h. On an H200 at n = 8192: 128 x
 // 256 53.6, 128 x 128 (8 x 16 a thread) 53.1, 64 x 64 47.9 TFLOP/s.
@@ -31,7 +40,7 @@ inline double predicted_seconds(const KernelDescriptor& kernel, const GemmKernel
   StreamKParams params{};
   params.gemm = gemm;
   deal_out(kernel, chip.sms, params);
-  const double sm_rate = chip.flops_per_s / chip.sms * tile_efficiency(kernel);
+  const double sm_rate = chip.flops_per_s / chip.sms * tile_efficiency(kernel) * layout_efficiency(kernel);
   const double iteration = 2.0 * kernel.tile_m * kernel.tile_n * kernel.tile_k / sm_rate;
   const double resident = kernel.blocks_per_sm;
   double seconds = kStart + static_cast<double>(params.whole) / chip.sms * params.iterations * iteration;
@@ -49,15 +58,42 @@ inline double predicted_seconds(const KernelDescriptor& kernel, const GemmKernel
   return seconds;
 }
 
+// Turning an operand into a K-outer panel first: a launch, and 8 bytes an element.
+inline double preparing_seconds(std::int64_t extent, std::int64_t k) noexcept {
+  constexpr double kLaunch = 3e-6, kBytesPerSecond = 3e12;
+  return kLaunch + 8.0 * static_cast<double>(extent) * static_cast<double>(k) / kBytesPerSecond;
+}
+
+// An operand as it lies: which dimension is contiguous, and whether its columns begin at multiples of 16
+// bytes.
+struct OperandLayout {
+  bool k_inner, aligned;
+  // A kernel reads it as it lies, or as the panel that preparing makes of it.
+  constexpr bool direct(bool kernel_k_inner) const noexcept { return aligned && kernel_k_inner == k_inner; }
+  constexpr bool possible(bool kernel_k_inner) const noexcept {
+    return direct(kernel_k_inner) || !kernel_k_inner;
+  }
+};
+
+// Seconds with the preparing that a kernel needs; infinite where it cannot serve.
+inline double seconds_with_preparing(const KernelDescriptor& kernel, const GemmKernelParams& gemm,
+                                     OperandLayout a, OperandLayout b, const Chip& chip) noexcept {
+  if (!a.possible(kernel.a_k_inner) || !b.possible(kernel.b_k_inner)) return 1e300;
+  return predicted_seconds(kernel, gemm, chip) +
+         (a.direct(kernel.a_k_inner) ? 0 : preparing_seconds(gemm.m, gemm.k)) +
+         (b.direct(kernel.b_k_inner) ? 0 : preparing_seconds(gemm.n, gemm.k));
+}
+
 // Null where `kernels` has none.
 inline const KernelDescriptor* choose_stream_k(std::span<const KernelDescriptor* const> kernels,
-                                               const GemmKernelParams& gemm, const Chip& chip) noexcept {
+                                               const GemmKernelParams& gemm, OperandLayout a, OperandLayout b,
+                                               const Chip& chip) noexcept {
   const KernelDescriptor* best = nullptr;
-  double best_seconds = 0;
+  double best_seconds = 1e300;
   for (const KernelDescriptor* kernel : kernels) {
     if (kernel->role != KernelRole::gemm_stream_k) continue;
-    const double seconds = predicted_seconds(*kernel, gemm, chip);
-    if (best == nullptr || seconds < best_seconds) best = kernel, best_seconds = seconds;
+    const double seconds = seconds_with_preparing(*kernel, gemm, a, b, chip);
+    if (seconds < best_seconds) best = kernel, best_seconds = seconds;
   }
   return best;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/checked.hpp"
 #include "kernels/stream_k.hpp"
 
 namespace gemmhoist::gpu_kernels {
@@ -151,7 +152,7 @@ void Gpu::release(Address address) {
 }
 
 void Gpu::upload(Address to, const void* from, std::size_t bytes) {
-  require(calls.upload(to, from, bytes), "cuMemcpyHtoD");
+  if (bytes > 0) require(calls.upload(to, from, bytes), "cuMemcpyHtoD");
 }
 
 void Gpu::download(void* to, Address from, std::size_t bytes) {
@@ -170,25 +171,43 @@ void Gpu::launch(const KernelDescriptor& kernel, GemmKernelParams params) {
   launch(kernel, kernels::launch_shape(kernel, params), &params);
 }
 
-// Panels are matrices like others to these kernels.
+// Panels are matrices like others to these kernels; where one wants k contiguous, the panel is turned for it.
 void Gpu::launch_stream_k(const KernelDescriptor& kernel, const GemmKernelParams& gemm) {
   kernels::StreamKParams params{};
   params.gemm = gemm;
   kernels::deal_out(kernel, sms_, params);
-  const auto partials = static_cast<std::size_t>(kernels::partial_floats(kernel, params));
-  const auto tickets = static_cast<std::size_t>(kernels::ticket_count(kernel, params));
-  if (partials + tickets > scratch_floats_) {
+  const std::int64_t ld = round_up(gemm.k, 4);
+  const auto partials = static_cast<std::size_t>(round_up(kernels::partial_floats(kernel, params), 4));
+  const auto turned_a = static_cast<std::size_t>(kernel.a_k_inner ? ld * gemm.m : 0);
+  const auto turned_b = static_cast<std::size_t>(kernel.b_k_inner ? ld * gemm.n : 0);
+  const std::vector<std::uint32_t> zeros(static_cast<std::size_t>(kernels::ticket_count(kernel, params)));
+  const std::size_t floats = partials + turned_a + turned_b + zeros.size();
+  if (floats > scratch_floats_) {
     synchronize();
     if (scratch_ != 0) release(scratch_);
-    scratch_floats_ = 2 * (partials + tickets);
+    scratch_floats_ = 2 * floats;
     scratch_ = allocate(scratch_floats_ * sizeof(float));
   }
-  // Tickets from the end on: partials of whatever launch never lie where the next one's tickets do.
-  const std::size_t tickets_at = (scratch_floats_ - tickets) / 4 * 4;
-  const std::vector<std::uint32_t> zeros(tickets + 4);
-  upload(scratch_ + tickets_at * sizeof(float), zeros.data(), tickets * sizeof(std::uint32_t));
-  params.partials = reinterpret_cast<float*>(scratch_);
-  params.tickets = reinterpret_cast<std::uint32_t*>(scratch_ + tickets_at * sizeof(float));
+  auto* const scratch = reinterpret_cast<float*>(scratch_);
+  const auto turn = [&](const float* panel, std::int64_t panel_ld, std::int32_t extent, float* to) {
+    for (const KernelDescriptor& other : kernels::all())
+      if (other.role == KernelRole::transpose)
+        launch(other, TransposeKernelParams{panel, to, panel_ld, ld, gemm.k, extent});
+  };
+  params.partials = scratch;
+  if (kernel.a_k_inner) {
+    turn(gemm.a, gemm.lda, gemm.m, scratch + partials);
+    params.gemm.a = scratch + partials;
+    params.gemm.lda = ld;
+  }
+  if (kernel.b_k_inner) {
+    turn(gemm.b, gemm.ldb, gemm.n, scratch + partials + turned_a);
+    params.gemm.b = scratch + partials + turned_a;
+    params.gemm.ldb = ld;
+  }
+  float* const tickets = scratch + partials + turned_a + turned_b;
+  upload(reinterpret_cast<Address>(tickets), zeros.data(), zeros.size() * sizeof(std::uint32_t));
+  params.tickets = reinterpret_cast<std::uint32_t*>(tickets);
   launch(kernel,
          kernels::LaunchShape{static_cast<std::uint32_t>(kernels::blocks_of(params)), 1, 1,
                               static_cast<std::uint32_t>(kernel.threads),

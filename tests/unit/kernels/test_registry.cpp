@@ -29,7 +29,8 @@ std::string name_from_facts(const KernelDescriptor& k) {
     case KernelRole::gemm_leftover:  // for that precision, in fp32
       return "sgemm_leftover_fp32_" + tile + stages + arch;
     case KernelRole::gemm_stream_k:
-      return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + "_streamk" + arch;
+      return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + "_streamk_" +
+             (k.a_k_inner ? "t" : "n") + (k.b_k_inner ? "n" : "t") + arch;
     default:
       return std::string("sgemm_") + to_string(k.precision) + "_" + tile + stages + arch;
   }

@@ -15,9 +15,14 @@
 #include "kernels/stream_k.hpp"
 
 // The kernels, as C++.
-#include "kernels/sgemm_fp32_128x128x32_s3_streamk_sm80.cu"
-#include "kernels/sgemm_fp32_128x256x32_s3_streamk_sm80.cu"
-#include "kernels/sgemm_fp32_64x64x16_s3_streamk_sm80.cu"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_nn_sm80.cu"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.cu"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tn_sm80.cu"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tt_sm80.cu"
+#include "kernels/sgemm_fp32_64x64x16_s3_streamk_nn_sm80.cu"
+#include "kernels/sgemm_fp32_64x64x16_s3_streamk_nt_sm80.cu"
+#include "kernels/sgemm_fp32_64x64x16_s3_streamk_tn_sm80.cu"
+#include "kernels/sgemm_fp32_64x64x16_s3_streamk_tt_sm80.cu"
 
 namespace gemmhoist::kernels::testing {
 namespace {
@@ -33,7 +38,7 @@ StreamKParams dealt(const KernelDescriptor& kernel, std::int32_t m, std::int32_t
 TEST(StreamK, PiecesCoverEveryIterationOnceAndAWorkerHasPartsOfTwoTilesAtMost) {
   std::mt19937 random(4);
   std::uniform_int_distribution<std::int32_t> extent(1, 5000), chip(1, 200);
-  const KernelDescriptor& kernel = descriptor_sgemm_fp32_64x64x16_s3_streamk_sm80;
+  const KernelDescriptor& kernel = descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80;
   for (int trial = 0; trial < 300; ++trial) {
     const StreamKParams p = dealt(kernel, extent(random), extent(random), extent(random), chip(random));
     const std::int64_t cut = ticket_count(kernel, p), all = cut * p.iterations;
@@ -52,7 +57,7 @@ TEST(StreamK, PiecesCoverEveryIterationOnceAndAWorkerHasPartsOfTwoTilesAtMost) {
 }
 
 TEST(StreamK, FullWavesAreWholeAndADeepProductUsesTheWholeChip) {
-  const KernelDescriptor& kernel = descriptor_sgemm_fp32_128x256x32_s3_streamk_sm80;
+  const KernelDescriptor& kernel = descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80;
   const StreamKParams square = dealt(kernel, 8192, 8192, 8192, 132);
   EXPECT_EQ(square.whole, 15 * 132);
   EXPECT_EQ(square.workers, 132);
@@ -68,9 +73,14 @@ struct NamedKernel {
   void (*function)(StreamKParams);
 };
 const NamedKernel kKernels[] = {
-    {descriptor_sgemm_fp32_128x256x32_s3_streamk_sm80, sgemm_fp32_128x256x32_s3_streamk_sm80},
-    {descriptor_sgemm_fp32_128x128x32_s3_streamk_sm80, sgemm_fp32_128x128x32_s3_streamk_sm80},
-    {descriptor_sgemm_fp32_64x64x16_s3_streamk_sm80, sgemm_fp32_64x64x16_s3_streamk_sm80},
+    {descriptor_sgemm_fp32_128x256x32_s3_streamk_nn_sm80, sgemm_fp32_128x256x32_s3_streamk_nn_sm80},
+    {descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80, sgemm_fp32_128x256x32_s3_streamk_nt_sm80},
+    {descriptor_sgemm_fp32_128x256x32_s3_streamk_tn_sm80, sgemm_fp32_128x256x32_s3_streamk_tn_sm80},
+    {descriptor_sgemm_fp32_128x256x32_s3_streamk_tt_sm80, sgemm_fp32_128x256x32_s3_streamk_tt_sm80},
+    {descriptor_sgemm_fp32_64x64x16_s3_streamk_nn_sm80, sgemm_fp32_64x64x16_s3_streamk_nn_sm80},
+    {descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80, sgemm_fp32_64x64x16_s3_streamk_nt_sm80},
+    {descriptor_sgemm_fp32_64x64x16_s3_streamk_tn_sm80, sgemm_fp32_64x64x16_s3_streamk_tn_sm80},
+    {descriptor_sgemm_fp32_64x64x16_s3_streamk_tt_sm80, sgemm_fp32_64x64x16_s3_streamk_tt_sm80},
 };
 
 struct Case {
@@ -83,22 +93,41 @@ float integer(std::mt19937& random) {
   return static_cast<float>(static_cast<int>(random() % 17) - 8);
 }
 
+// An operand as a caller has it. What completes the quads of its contiguous dimension is NaN, and nothing
+// lies beyond.
+struct Matrix {
+  Matrix(std::int64_t extent, std::int64_t k, bool is_k_inner)
+      : k_inner(is_k_inner),
+        ld(round_up(is_k_inner ? k : extent, 4)),
+        floats(static_cast<std::size_t>(ld * (is_k_inner ? extent : k))) {
+    std::mt19937 random(static_cast<std::uint32_t>(extent + 5 * k));
+    for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = std::numeric_limits<float>::quiet_NaN();
+    for (std::int64_t p = 0; p < k; ++p)
+      for (std::int64_t i = 0; i < extent; ++i) floats[index(i, p)] = integer(random);
+  }
+  std::size_t index(std::int64_t i, std::int64_t p) const {
+    return static_cast<std::size_t>(k_inner ? p + i * ld : i + p * ld);
+  }
+  float at(std::int64_t i, std::int64_t p) { return floats[index(i, p)]; }
+
+  bool k_inner;
+  std::int64_t ld;
+  FencedFloats floats;
+};
+
 void check(const NamedKernel& kernel, const Case& c, float alpha, bool accumulate,
            const cuda_on_cpu::Machine& machine) {
-  const std::int64_t lda = round_up(c.m, 4), ldb = round_up(c.n, 4) + 4, ldc = c.m + c.ldc_skew;
-  FencedFloats a(static_cast<std::size_t>(lda * c.k)), b(static_cast<std::size_t>(ldb * c.k));
+  Matrix a(c.m, c.k, kernel.facts.a_k_inner), b(c.n, c.k, kernel.facts.b_k_inner);
+  const std::int64_t ldc = c.m + c.ldc_skew;
   FencedFloats product(static_cast<std::size_t>(ldc * (c.n - 1) + c.m));
   std::mt19937 random(static_cast<std::uint32_t>(c.m + 3 * c.n + 7 * c.k));
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  for (std::int64_t p = 0; p < c.k; ++p) {
-    for (std::int64_t i = 0; i < lda; ++i) a[i + p * lda] = i < c.m ? integer(random) : kNan;
-    for (std::int64_t j = 0; j < ldb; ++j) b[j + p * ldb] = j < c.n ? integer(random) : kNan;
-  }
   for (std::size_t i = 0; i < product.size(); ++i) product[i] = accumulate ? integer(random) : kNan;
   const std::vector<float> before(product.data(), product.data() + product.size());
 
   StreamKParams params{};
-  params.gemm = {a.data(), b.data(), product.data(), lda, ldb, ldc, c.m, c.n, c.k, alpha, accumulate ? 1 : 0};
+  params.gemm = {a.floats.data(), b.floats.data(),   product.data(), a.ld, b.ld, ldc, c.m, c.n, c.k,
+                 alpha,           accumulate ? 1 : 0};
   deal_out(kernel.facts, c.sms, params);
   std::vector<float> partials(static_cast<std::size_t>(partial_floats(kernel.facts, params)), kNan);
   std::vector<std::uint32_t> tickets(static_cast<std::size_t>(ticket_count(kernel.facts, params)) + 1, 0);
@@ -115,7 +144,7 @@ void check(const NamedKernel& kernel, const Case& c, float alpha, bool accumulat
       float expected = before[at];
       if (i < c.m) {
         float sum = 0;
-        for (std::int64_t p = 0; p < c.k; ++p) sum += a[i + p * lda] * b[j + p * ldb];
+        for (std::int64_t p = 0; p < c.k; ++p) sum += a.at(i, p) * b.at(j, p);
         expected = alpha * (accumulate ? sum + before[at] : sum);
       }
       ASSERT_EQ(std::bit_cast<std::uint32_t>(product[at]), std::bit_cast<std::uint32_t>(expected))
