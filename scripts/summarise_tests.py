@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Adds up the test cases of several `meson test` runs, lists what failed and what was skipped, and why.
 
-usage: summarise_tests.py [--passed=TEXT | --failed=TEXT]... LABEL=MESON-LOGS-FOLDER...
+usage: summarise_tests.py [--passed=TEXT | --failed=TEXT | --skipped=TEXT]... LABEL=MESON-LOGS-FOLDER...
 
 Cases come from Meson's testlog.junit.xml (a GoogleTest case, a TAP line or a whole program each count as one). A
 program that died, timed out or returned an error without a failing case to show for it counts as one more failure:
@@ -94,6 +94,9 @@ def main(arguments):
     for argument in arguments:
         if argument.startswith("--failed="):
             failed.append(argument.removeprefix("--failed="))
+            continue
+        if argument.startswith("--skipped="):
+            skipped.append(argument.removeprefix("--skipped="))
             continue
         if argument.startswith("--passed="):
             print(argument.removeprefix("--passed="))
