@@ -23,7 +23,7 @@ from mutants import MUTANTS  # noqa: E402
 from tap import Tap  # noqa: E402
 from test_targets import targets_of, tests_of  # noqa: E402
 
-BUILD_TIMEOUT_S = 240
+BUILD_TIMEOUT_S = 900  # a minute or two on an idle machine
 TEST_TIMEOUT_S = 240  # without a mutant
 # A mutant may well hang, which is caught, too: so much longer than the same test took without it, and never less.
 HANG_FACTOR = 6
