@@ -27,6 +27,10 @@
 // guard (no block barrier in the loop), 49.4 TFLOP/s at n = 8192: eight math warps issue the copies
 // themselves, since a ninth warp caps all at 168 registers, which spills; that with a loop body of 4 steps of
 // k instead of 32, 50.1: it is not the fetching of instructions.
+// In another run (bench/results/2026-11-30-fp32-candidates.md; this loop 53.6, cuBLAS 53.4): a loop body of
+// 16 steps 53.3, of 8 52.4 (loop overhead); stages of 64 steps 23.7 (a body of 140 KiB leaves the instruction
+// cache); FMAs along rows 52.8 (twice the register-bank conflicts), in quads 51.0; fragments two steps
+// ahead 53.0; 128 x 128 by 128 threads, two blocks an SM, 53.1; by 256 threads of 8 x 8, 52.1.
 #include "kernels/sgemm_fp32_128x256x32_s3_sm80.hpp"
 #include "kernels/simt_cp_async.cuh"
 

@@ -41,9 +41,10 @@ struct EdgeCopy {
   }
 };
 
-// Copy of an operand whose contiguous dimension is k: quads of k pass through registers and are turned on
-// their way into shared memory. A warp takes two quads of k of 16 neighbours of the panel: whole sectors of
-// global memory, and, with rows of shared memory a quad longer than the panel, 32 different banks.
+// Copy of an operand whose contiguous dimension is k, for products too small to pay for a launch that turns
+// it first: quads of k pass through registers and are turned on their way into shared memory. A warp takes
+// two quads of k of 16 neighbours of the panel: whole sectors of global memory, and, with rows of shared
+// memory a quad longer than the panel, 32 different banks.
 template <typename Tile, int extent>
 struct TurnCopy {
   static constexpr int kPitch = extent + kQuad;
@@ -134,11 +135,8 @@ struct StreamKCopy {
   static constexpr int kPasses = kPassesA + kPassesB;
   static_assert(kBodies * kSteps == Tile::kTileK && kBodies * kPassesA == CopyA::kPasses &&
                 kBodies * kPassesB == CopyB::kPasses);
-  // Steps from a quad's load to its turn into shared memory: 500 to 800 cycles and few registers where a step
-  // is long and the tile large, nearly a whole body where neither is so. For large tiles 2 or 3 is what lets
-  // the compiler of CUDA 13.0 allocate registers well: with the other one it spills, and 1200 of 2048 FMAs
-  // meet bank conflicts instead of 250.
-  static constexpr int kLag = Tile::kThreadN < 16 ? 11 : Kind::kTurnsB ? 3 : 2;
+  // Steps from a quad's load to its turn into shared memory: nearly a whole body where steps are short.
+  static constexpr int kLag = Tile::kThreadN < 16 ? 11 : 2;
   static constexpr int kStepsAPass = (kSteps - 1 - kLag) / kPasses;
   static_assert(kStepsAPass >= 1, "a pass has a step of its own");
 

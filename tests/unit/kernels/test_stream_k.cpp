@@ -15,10 +15,7 @@
 #include "kernels/stream_k.hpp"
 
 // The kernels, as C++.
-#include "kernels/sgemm_fp32_128x256x32_s3_streamk_nn_sm80.cu"
 #include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.cu"
-#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tn_sm80.cu"
-#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tt_sm80.cu"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_nn_sm80.cu"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_nt_sm80.cu"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_tn_sm80.cu"
@@ -73,10 +70,7 @@ struct NamedKernel {
   void (*function)(StreamKParams);
 };
 const NamedKernel kKernels[] = {
-    {descriptor_sgemm_fp32_128x256x32_s3_streamk_nn_sm80, sgemm_fp32_128x256x32_s3_streamk_nn_sm80},
     {descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80, sgemm_fp32_128x256x32_s3_streamk_nt_sm80},
-    {descriptor_sgemm_fp32_128x256x32_s3_streamk_tn_sm80, sgemm_fp32_128x256x32_s3_streamk_tn_sm80},
-    {descriptor_sgemm_fp32_128x256x32_s3_streamk_tt_sm80, sgemm_fp32_128x256x32_s3_streamk_tt_sm80},
     {descriptor_sgemm_fp32_64x64x16_s3_streamk_nn_sm80, sgemm_fp32_64x64x16_s3_streamk_nn_sm80},
     {descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80, sgemm_fp32_64x64x16_s3_streamk_nt_sm80},
     {descriptor_sgemm_fp32_64x64x16_s3_streamk_tn_sm80, sgemm_fp32_64x64x16_s3_streamk_tn_sm80},
