@@ -103,6 +103,8 @@ struct PrepareKernelParams {
 // and gemm.k steps, a multiple of kImageK. out_of_range[t + u ceil(m / 128)] becomes 1 for a tile of 128 x
 // 128 that the precision cannot make as well as fp32; it is then left as it was, for the leftover kernel,
 // which alone reads the panels gemm.a and gemm.b. Ranges and out_of_range are null for tf32.
+// While a kernel runs, its C may hold unscaled partial sums, to which what was in C belongs from the first
+// on.
 struct PreparedGemmKernelParams {
   GemmKernelParams gemm;
   const void* a_image;

@@ -144,6 +144,17 @@ __device__ __forceinline__ void multiply_stage(MmaSums<Tile>& sum, const char* r
 }
 
 template <typename Tile>
+__device__ __forceinline__ void put(const MmaSums<Tile>& sum, const WarpC& c, float alpha) {
+#pragma unroll
+  for (int s = 0; s < Tile::kSixteens; ++s) {
+    float flat[Tile::kEights * 4];
+#pragma unroll
+    for (int i = 0; i < Tile::kEights * 4; ++i) flat[i] = sum.value[s][i / 4][i % 4];
+    c.put(flat, alpha, s * 16);
+  }
+}
+
+template <typename Tile>
 __device__ __forceinline__ void gemm_mma(const PreparedGemmKernelParams& params, std::uint32_t group) {
   extern __shared__ float4 shared_memory[];
   char* const stages = reinterpret_cast<char*>(shared_memory);
@@ -191,8 +202,16 @@ __device__ __forceinline__ void gemm_mma(const PreparedGemmKernelParams& params,
   const int first_row = warp % 2 * Tile::kWarpRows, first_col = warp / 2 * Tile::kWarpCols;
   MmaSums<Tile> sum;
   sum.clear();
+  WarpC c(params.gemm, static_cast<std::int64_t>(tile.row) * kImageRows + first_row,
+          static_cast<std::int64_t>(tile.col) * kImageRows + first_col);
   int stage = 0;
   for (int block = 0; block < blocks; ++block) {
+    // 1024 of k: 64 additions in registers.
+    if (!Tile::kIsTf32 && block > 0 && block % 32 == 0) {
+      put(sum, c, 1.0f);
+      c.holds = true;
+      sum.clear();
+    }
     cp_async_wait<Tile::kStages - 1>();
     __syncthreads();
     const char* const unit = stages + stage * Tile::kStageBytes;
@@ -203,14 +222,7 @@ __device__ __forceinline__ void gemm_mma(const PreparedGemmKernelParams& params,
     stage = stage + 1 == Tile::kStages ? 0 : stage + 1;
   }
 
-#pragma unroll
-  for (int s = 0; s < Tile::kSixteens; ++s) {
-    float flat[Tile::kEights * 4];
-#pragma unroll
-    for (int i = 0; i < Tile::kEights * 4; ++i) flat[i] = sum.value[s][i / 4][i % 4];
-    store_sums(flat, params.gemm, static_cast<std::int64_t>(tile.row) * kImageRows + first_row,
-               static_cast<std::int64_t>(tile.col) * kImageRows + first_col + s * 16);
-  }
+  put(sum, c, params.gemm.alpha);
 }
 
 }  // namespace gemmhoist::kernels

@@ -11,6 +11,9 @@
 //
 // Resources: 256 threads, 64 bytes of shared memory for the ranges of its warps; one barrier before they
 // meet. Bound: memory, 4 bytes read and 6 written an element.
+//
+// Measured on an H200 with CUDA 13.0, both operands, check_kernels --no-check --bench --only sgemm_bf16x6
+// (bench/results/2026-11-30-tensor-cores.md): n = 4096 0.098, 8192 0.347, 16384 1.35 ms: 3.4 to 4.0 TB/s.
 #include "kernels/bf16_pieces.cuh"
 #include "kernels/magnitude_range.hpp"
 #include "kernels/prepare_bf16x6_128x32_sm80.hpp"

@@ -83,6 +83,7 @@ struct UnitCopy {
 
 // Six products of three bfloat16 pieces, small to large. Sums of 32 steps of k leave the tensor cores, which
 // truncate, for fp32 registers, which round: while one set of 64 accumulators is added, the other is at work.
+// Sums of 2048 steps go to C (WarpC).
 template <typename Tile>
 struct Bf16x6Math {
   static constexpr int kSums = Tile::kTileM / 2;
@@ -118,7 +119,10 @@ struct Bf16x6Math {
 
   // `feed.wait()` waits for the next stage; `feed.release()` gives the oldest one back.
   template <typename Feed>
-  __device__ __forceinline__ void run(Feed& feed, int blocks) {
+  __device__ __forceinline__ void run(Feed& feed, int blocks, WarpC& c) {
+    // 2048 of k: 64 additions here, and as many in C at k = 131072.
+    constexpr int kTurnsAPut = 32;
+    int turns = 0;
     float part[2][kSums];
 #pragma unroll
     for (int i = 0; i < kSums; ++i) sum[i] = 0.0f;
@@ -138,6 +142,13 @@ struct Bf16x6Math {
       feed.release();
       promote(part[1]);
       left -= 2;
+      if (++turns == kTurnsAPut) {
+        turns = 0;
+        c.put(sum, 1.0f);
+        c.holds = true;
+#pragma unroll
+        for (int i = 0; i < kSums; ++i) sum[i] = 0.0f;
+      }
     }
     if (left > 0) {
       feed.wait();
@@ -170,7 +181,7 @@ struct Tf32Math {
   }
 
   template <typename Feed>
-  __device__ __forceinline__ void run(Feed& feed, int blocks) {
+  __device__ __forceinline__ void run(Feed& feed, int blocks, WarpC&) {
 #pragma unroll
     for (int i = 0; i < kSums; ++i) sum[i] = 0.0f;
     feed.wait();
@@ -269,10 +280,11 @@ __device__ __forceinline__ void gemm_wgmma(const PreparedGemmKernelParams& param
     feed.first_cols =
         wgmma_tile<Tile::Image::kRowBytes>(stages + Tile::kColsOffset + col_in_tile * Tile::Image::kRowBytes);
     Math math;
-    math.run(feed, blocks);
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
-    store_sums(math.sum, params.gemm, static_cast<std::int64_t>(tile.row) * Tile::kTileM,
-               static_cast<std::int64_t>(tile.col) * Tile::kTileN + col_in_tile + warp * 16);
+    WarpC c(params.gemm, static_cast<std::int64_t>(tile.row) * Tile::kTileM,
+            static_cast<std::int64_t>(tile.col) * Tile::kTileN + col_in_tile + warp * 16);
+    math.run(feed, blocks, c);
+    c.put(math.sum, params.gemm.alpha);
   }
 }
 

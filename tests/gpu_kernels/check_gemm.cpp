@@ -55,6 +55,7 @@ void check_small_products(Gpu& gpu, const KernelDescriptor& kernel, Report& repo
 
 void check_large_products(Gpu& gpu, const KernelDescriptor& kernel, const KernelDescriptor& reference,
                           Report& report) {
+  if (few_shapes) return;
   std::mt19937 random(21);
   for (const Shape& shape : {Shape{1500, 1300, 704, 700}, Shape{2049, 4097, 512, 512},
                              Shape{130, 260, 16384, 16384}, Shape{46341, 70, 32, 32}}) {

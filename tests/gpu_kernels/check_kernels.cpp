@@ -10,6 +10,7 @@
 #include "check_gemm.hpp"
 #include "driver.hpp"
 #include "kernels/registry.hpp"
+#include "products.hpp"
 #include "report.hpp"
 
 namespace gemmhoist::gpu_kernels {
@@ -114,6 +115,7 @@ int main_with_options(int argc, char** argv) {
   app.add_option("--arch", options.arch,
                  "Only kernels that a GPU of this architecture could run, as 75 or 80");
   app.add_flag("--list", options.list, "Print the kernels' names and stop");
+  app.add_flag("--few", few_shapes, "Check at a few small sizes only, as under compute-sanitizer");
   app.add_flag("--no-check", options.no_check, "Do not check");
   app.add_flag("--bench", options.bench, "Time the kernels, and cuBLAS where there is one");
   app.add_flag("--accuracy", options.accuracy,

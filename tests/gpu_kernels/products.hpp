@@ -20,6 +20,9 @@ struct Shape {
 // and one. Where k is deep enough, its last rows are padding.
 std::vector<Shape> small_shapes(const KernelDescriptor& kernel);
 
+// The first few of them, and no large ones: for tools that make a kernel a hundred times slower.
+inline bool few_shapes = false;
+
 struct Scaling {
   float alpha;
   bool accumulate;

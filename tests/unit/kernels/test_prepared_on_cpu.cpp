@@ -172,6 +172,12 @@ TEST_P(PreparedOnCpu, ScalesTheSumWithWhatWasThere) {
   check({kernels().product.tile_m - 1, 77, 64}, {-1.75f, true}, {});
 }
 
+// Sums come to C more than once.
+TEST_P(PreparedOnCpu, SumsALongKInParts) {
+  check({9, 5, 2176}, {-1.75f, true}, {});
+  check({9, 5, 2176}, {2.0f, false}, {});
+}
+
 TEST_P(PreparedOnCpu, NeedsNoLuckInTheOrderOfThreadsAndCopies) {
   using cuda_on_cpu::CopiesLand, cuda_on_cpu::ThreadOrder;
   const KernelDescriptor& kernel = kernels().product;
