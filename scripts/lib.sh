@@ -13,7 +13,7 @@ die() { printf '%s\n' "error: $*" >&2; exit 1; }
 build_packages=(g++ meson ninja-build pkg-config python3 libopenblas0-pthread
                 libcli11-dev libfmt-dev nlohmann-json3-dev)
 test_packages=(libgtest-dev libboost-dev gfortran strace clang-format-14
-               libblas-test libblas64-test libopenblas64-0-pthread
+               libblas-test libblas64-test libopenblas64-0-pthread libblas3 libblas64-3 libgslcblas0
                python3-numpy python3-scipy python3-sklearn python3-pytest python3-hypothesis)
 demo_packages=(python3-numpy python3-sklearn)
 
