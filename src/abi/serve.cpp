@@ -26,6 +26,14 @@ Counter family_of(Spelling spelling) noexcept {
   return fallback::is_64bit_name(spelling) ? Counter::calls_fortran64 : Counter::calls_fortran;
 }
 
+// alpha = 0 is C by beta, and nothing else is read. OpenBLAS' kernels of small products for AVX-512 (0.3.21;
+// up to m n k = 1e6) read A and B all the same, so that NaN in them comes through; small ones are scaled
+// here. What is larger OpenBLAS scales rightly, and with several threads.
+bool is_small_scaling(const GemmCall& call) noexcept {
+  constexpr double kSmall = 1e6;
+  return call.alpha == 0 && call.flops() <= 2 * kSmall;
+}
+
 // An illegal call is never guarded: the program's xerbla may leave it by longjmp.
 template <typename Raw>
 Next decide(Spelling spelling, const Provider& provider, const Raw& raw, GemmCall& call,
@@ -37,6 +45,10 @@ Next decide(Spelling spelling, const Provider& provider, const Raw& raw, GemmCal
       return Next::jump;
     case CallClass::trivial:
       observe::add(Counter::calls_trivial);
+      if (is_small_scaling(call)) {
+        fallback::portable_sgemm(call);
+        return Next::done;
+      }
       return provider.may_reenter ? Next::call : Next::jump;
     case CallClass::product:
       break;
