@@ -2,7 +2,9 @@
 // the host.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "abi/process.hpp"
 
@@ -54,6 +56,24 @@ TEST_F(GpuRoute, ForkedChildGoesToTheCpuAndTheParentGoesOn) {
   EXPECT_EQ(result.out.substr(0, 15), "right, child 0\n") << result.out << result.err;
   EXPECT_EQ(result.counter("calls_gpu"), 2);
   EXPECT_EQ(result.counter("calls_rescued"), 0);
+}
+
+// The device fails when some tiles are home: the CPU makes the others, each where it belongs, beta once.
+TEST_F(GpuRoute, WhatTheDeviceLeavesTheCpuFinishes) {
+  environment_["GEMMHOIST_SIM_REPORT"] = "1";
+  const Result whole = calls({"large", "cblas_sgemm"});
+  long device_calls = 0;
+  ASSERT_EQ(std::sscanf(whole.err.c_str(), "simulated device: %ld calls", &device_calls), 1) << whole.err;
+  // Which tiles are home when a call fails is a matter of threads; the last calls are the likeliest.
+  bool shared = false;
+  for (int i = 0; i < 120 && !shared; ++i) {
+    environment_["GEMMHOIST_SIM_FAIL_AT"] = std::to_string(device_calls - i % 24);
+    const Result result = calls({"large", "cblas_sgemm"});
+    ASSERT_EQ(result.out.substr(0, 6), "right\n")
+        << environment_["GEMMHOIST_SIM_FAIL_AT"] << ": " << result.out;
+    shared = result.counter("tiles_gpu") > 0 && result.counter("tiles_rescued") > 0;
+  }
+  EXPECT_TRUE(shared) << "no fault came when some tiles were home and others were not";
 }
 
 // In a program without a BLAS of its own: OpenBLAS has 60 KiB of thread-local storage, and a thread with a 16

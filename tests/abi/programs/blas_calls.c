@@ -113,6 +113,12 @@ static int product(const struct target* t) {
   return wrong != 0;
 }
 
+/* Large enough to go home in many tiles. */
+static int large(const struct target* t) {
+  puts(wrong_elements(t, 102, 112, 111, 700, 600, 20, -1.5f, 0.5f) == 0 ? "right" : "wrong");
+  return 0;
+}
+
 static int once(const struct target* t) {
   puts(wrong_elements(t, 102, 111, 111, 8, 8, 8, 1, 0) == 0 ? "right" : "wrong");
   return 0;
@@ -288,6 +294,7 @@ int main(int argc, char** argv) {
   const struct target t = find(argc > 2 ? argv[2] : "cblas_sgemm", argc > 3 ? argv[3] : "32");
   int status = 2;
   if (strcmp(command, "product") == 0) status = product(&t);
+  if (strcmp(command, "large") == 0) status = large(&t);
   if (strcmp(command, "once") == 0) status = once(&t);
   if (strcmp(command, "illegal") == 0) status = illegal(&t);
   if (strcmp(command, "special") == 0) status = special(&t);
