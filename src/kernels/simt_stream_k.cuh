@@ -345,27 +345,28 @@ __device__ __forceinline__ void gemm_stream_k(const StreamKParams& params, std::
   const std::int64_t cut = std::int64_t{tile_rows} * tile_cols - params.whole;
   const std::int64_t all_iterations = cut * params.iterations;
   const std::int64_t worker = static_cast<std::int64_t>(blockIdx.x) - params.whole;
-  // In iterations of the tiles that are cut; negative for those that are whole.
-  std::int64_t at =
-      worker < 0 ? worker * params.iterations : piece_begin(worker, params.workers, all_iterations);
-  const std::int64_t end =
-      worker < 0 ? at + params.iterations : piece_begin(worker + 1, params.workers, all_iterations);
+  const std::int64_t begin = worker < 0 ? 0 : piece_begin(worker, params.workers, all_iterations);
+  std::uint32_t tile = blockIdx.x;
+  std::int32_t first = 0,
+               left = params.iterations;  // of k: where this worker enters the tile, and its own share
+  if (worker >= 0) {
+    tile = static_cast<std::uint32_t>(params.whole + begin / params.iterations);
+    first = static_cast<std::int32_t>(begin % params.iterations);
+    left = static_cast<std::int32_t>(piece_begin(worker + 1, params.workers, all_iterations) - begin);
+  }
   const ThreadPlace<Tile> place;
-  while (at < end) {
-    const std::int64_t index = at + static_cast<std::int64_t>(params.whole) * params.iterations;
-    const auto tile = static_cast<std::uint32_t>(index / params.iterations);
-    const auto first = static_cast<std::int32_t>(index % params.iterations);
-    const std::int64_t left = end - at;
-    const std::int32_t count =
-        left < params.iterations - first ? static_cast<std::int32_t>(left) : params.iterations - first;
+  while (left > 0) {
+    const std::int32_t count = left < params.iterations - first ? left : params.iterations - first;
     const BlockTile block(gemm, tile_of_block(tile, tile_rows, tile_cols, group), Tile::kTileM, Tile::kTileN);
     Accumulator<Tile> sum;
     sum_part<Kind>(gemm, block, place, shared, first, count, sum);
-    at += count;
     const bool complete =
         count == params.iterations || join_parts<Tile>(params, static_cast<std::int64_t>(tile) - params.whole,
                                                        worker, all_iterations, shared, sum);
     if (complete) store_tile(sum, place, gemm, block);
+    left -= count;
+    first = 0;
+    ++tile;
     __syncthreads();  // the next part's copies overwrite what the last step still read
   }
 }

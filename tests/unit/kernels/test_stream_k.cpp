@@ -13,6 +13,7 @@
 #include "cuda_on_cpu.hpp"
 #include "fenced_floats.hpp"
 #include "kernels/stream_k.hpp"
+#include "kernels/stream_k_choice.hpp"
 
 // The kernels, as C++.
 #include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.cu"
@@ -63,6 +64,31 @@ TEST(StreamK, FullWavesAreWholeAndADeepProductUsesTheWholeChip) {
   EXPECT_EQ(deep.workers, 132);
   // A part shorter than kShortestPart is not worth its start.
   EXPECT_EQ(dealt(kernel, 128, 256, 96, 132).workers, 1);
+}
+
+// By what was measured on an H200: bench/results/2026-11-30-fp32-shapes.md.
+TEST(StreamK, ChoosesByShapeAndByHowOperandsLie) {
+  const KernelDescriptor* const kernels[] = {
+      &descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80,
+      &descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80, &descriptor_sgemm_fp32_64x64x16_s3_streamk_nn_sm80,
+      &descriptor_sgemm_fp32_64x64x16_s3_streamk_tn_sm80, &descriptor_sgemm_fp32_64x64x16_s3_streamk_tt_sm80};
+  const auto chosen = [&](std::int32_t m, std::int32_t n, std::int32_t k, OperandLayout a, OperandLayout b) {
+    GemmKernelParams gemm{};
+    gemm.m = m, gemm.n = n, gemm.k = k;
+    return std::string(choose_stream_k(kernels, gemm, a, b, {132, 53e12})->name);
+  };
+  constexpr OperandLayout kOuter{false, true}, kInner{true, true}, kOdd{false, false}, kOddInner{true, false};
+  EXPECT_EQ(chosen(8192, 8192, 8192, kOuter, kOuter), kernels[0]->name);
+  EXPECT_EQ(chosen(512, 512, 65536, kOuter, kOuter), kernels[0]->name);
+  EXPECT_EQ(chosen(16384, 128, 4096, kOuter, kOuter), kernels[1]->name);
+  // Small products read operands as they lie, large ones pay for turning them first.
+  EXPECT_EQ(chosen(512, 512, 512, kOuter, kInner), kernels[2]->name);
+  EXPECT_EQ(chosen(512, 512, 512, kInner, kInner), kernels[3]->name);
+  EXPECT_EQ(chosen(512, 512, 512, kInner, kOuter), kernels[4]->name);
+  EXPECT_EQ(chosen(4096, 4096, 4096, kInner, kInner), kernels[0]->name);
+  // Without alignment a kernel that reads k contiguous cannot serve, and what it would read is prepared.
+  EXPECT_EQ(chosen(511, 511, 511, kOdd, kOddInner), kernels[1]->name);
+  EXPECT_EQ(choose_stream_k({}, GemmKernelParams{}, kOuter, kOuter, {132, 53e12}), nullptr);
 }
 
 struct NamedKernel {
