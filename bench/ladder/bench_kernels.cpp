@@ -11,8 +11,8 @@
 #include <random>
 #include <tuple>
 
-#include "../cuda_api.hpp"
-#include "../sampling.hpp"
+#include "bench/cuda_api.hpp"
+#include "bench/sampling.hpp"
 #include "check.hpp"
 #include "core/checked.hpp"
 #include "kernels/registry.hpp"

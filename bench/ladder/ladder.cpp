@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <random>
 
-#include "../sampling.hpp"
+#include "bench/sampling.hpp"
 #include "check.hpp"
 #include "kernels/registry.hpp"
 #include "rungs.hpp"

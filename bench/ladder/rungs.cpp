@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "../cuda_api.hpp"
+#include "bench/cuda_api.hpp"
 #include "core/checked.hpp"
 #include "kernels/registry.hpp"
 

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include "dispatch/dispatch.hpp"
-#include "fallback/fallback.hpp"
 
 namespace gemmhoist::abi {
 namespace {

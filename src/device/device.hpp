@@ -82,8 +82,8 @@ class Device {
                         const TransposeKernelParams& params) noexcept = 0;
 
   virtual Status record(Event event, Stream stream) noexcept = 0;
-  // Whether events recorded from now on keep time, as both that elapsed_seconds() is asked about must; they do
-  // at first. One that keeps none is cheaper, where the device tells the two apart.
+  // Whether events recorded from now on keep time, as both that elapsed_seconds() is asked about must; they
+  // do at first. One that keeps none is cheaper, where the device tells the two apart.
   virtual void keep_time(bool) noexcept {}
   virtual Status wait(Stream stream, Event event) noexcept = 0;       // the stream waits, not the thread
   virtual Status query(Event event, EventState& state) noexcept = 0;  // never blocks

@@ -1,4 +1,5 @@
-// Descriptor of sgemm_bf16x6_128x128x32_s2_sm80; the kernel and how it works: sgemm_bf16x6_128x128x32_s2_sm80.cu.
+// Descriptor of sgemm_bf16x6_128x128x32_s2_sm80; the kernel and how it works:
+// sgemm_bf16x6_128x128x32_s2_sm80.cu.
 #pragma once
 
 #include "core/kernel_descriptor.hpp"

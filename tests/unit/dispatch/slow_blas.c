@@ -19,9 +19,10 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-__attribute__((visibility("default"))) void cblas_sgemm(int order, int ta, int tb, int32_t m, int32_t n, int32_t k,
-                                                        float alpha, const float* a, int32_t lda, const float* b,
-                                                        int32_t ldb, float beta, float* c, int32_t ldc);
+__attribute__((visibility("default"))) void cblas_sgemm(int order, int ta, int tb, int32_t m, int32_t n,
+                                                        int32_t k, float alpha, const float* a, int32_t lda,
+                                                        const float* b, int32_t ldb, float beta, float* c,
+                                                        int32_t ldc);
 void cblas_sgemm(int order, int ta, int tb, int32_t m, int32_t n, int32_t k, float alpha, const float* a,
                  int32_t lda, const float* b, int32_t ldb, float beta, float* c, int32_t ldc) {
   const double begin = seconds();
@@ -41,8 +42,8 @@ void cblas_sgemm(int order, int ta, int tb, int32_t m, int32_t n, int32_t k, flo
     nanosleep(&pause, NULL);
   }
 }
-__attribute__((visibility("default"))) double cblas_ddot(int32_t n, const double* x, int32_t incx, const double* y,
-                                                         int32_t incy);
+__attribute__((visibility("default"))) double cblas_ddot(int32_t n, const double* x, int32_t incx,
+                                                         const double* y, int32_t incy);
 double cblas_ddot(int32_t n, const double* x, int32_t incx, const double* y, int32_t incy) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += x[i * incx] * y[i * incy];
