@@ -84,6 +84,9 @@ def main() -> None:
     ours = [row for row in rows if row["peer"] == "gemmhoist"]
     if "--library" in arguments:
         assert all(row["status"] == "ok" for row in ours), [row["status"] for row in ours]
+    for row in ours:  # a call on the GPU has all three clocks: the library's log tells two of them
+        if row["route"] == "gpu":
+            assert float(row["kernel_median_s"]) > 0 and float(row["submit_median_s"]) > 0, row
     if stand_in:
         check_stand_ins(program, arguments, rows + more)
     served = sorted({row["peer"] for row in rows if row["status"] == "ok"})

@@ -74,10 +74,11 @@ class CallLog {
   std::string text_;
 };
 
+// A time of the library's log, which is in milliseconds.
 double seconds_of(const nlohmann::json& line, const char* field) {
   const auto found = line.find(field);
   if (found == line.end() || !found->is_number()) return kNoClock;
-  const double seconds = found->get<double>();
+  const double seconds = 1e-3 * found->get<double>();
   return seconds > 0 ? seconds : kNoClock;  // 0: not known
 }
 
@@ -99,8 +100,8 @@ class Ours final : public Peer {
     times.end_to_end_s = now_s() - start;
     const auto line = log_->last();
     if (line.is_null()) return times;
-    times.submit_s = seconds_of(line, "submit_s");
-    times.kernel_s = seconds_of(line, "kernel_s");
+    times.submit_s = seconds_of(line, "submit_ms");
+    times.kernel_s = seconds_of(line, "kernel_ms");
     times.route = line.value("route", "");
     return times;
   }

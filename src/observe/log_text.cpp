@@ -80,6 +80,7 @@ void encode_call(os::Line& line, const CallRecord& r) noexcept {
   time_field(line, "measured_ms", r.measured_s);
   time_field(line, "predicted_gpu_ms", r.predicted_gpu_s);
   time_field(line, "predicted_cpu_ms", r.predicted_cpu_s);
+  time_field(line, "submit_ms", r.submit_s);
   time_field(line, "kernel_ms", r.kernel_s);
   line.character('}');
 }

@@ -46,6 +46,7 @@ CallRecord gpu_record() {
   r.predicted_gpu_s = 0.0074;
   r.measured_s = 0.00786;
   r.kernel_s = 0.0031;
+  r.submit_s = 0.0004;
   return r;
 }
 
@@ -95,6 +96,8 @@ TEST(LogText, ALineForPrograms) {
   EXPECT_EQ(j["kernel"], "sgemm_fp32_128x256x32_s3_sm80");
   EXPECT_DOUBLE_EQ(j["measured_ms"], 7.86);
   EXPECT_DOUBLE_EQ(j["predicted_cpu_ms"], 118);
+  EXPECT_DOUBLE_EQ(j["kernel_ms"], 3.1);
+  EXPECT_DOUBLE_EQ(j["submit_ms"], 0.4);
   os::Line other;
   encode_call(other, cpu_record());
   EXPECT_TRUE(json::parse(other.c_str())["measured_ms"].is_null());
@@ -108,7 +111,7 @@ TEST(LogText, TheLongestLinesFit) {
   r.call.alpha = -1.17549435e-38f;
   r.call.beta = NAN;
   r.route = "gpu+cpu";
-  r.measured_s = r.kernel_s = r.predicted_cpu_s = r.predicted_gpu_s = 123456.123456789;
+  r.measured_s = r.kernel_s = r.submit_s = r.predicted_cpu_s = r.predicted_gpu_s = 123456.123456789;
   os::Line people, programs, summary;
   describe_call(people, r);
   encode_call(programs, r);
