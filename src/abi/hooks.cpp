@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "dispatch/dispatch.hpp"
+#include "fallback/fallback.hpp"
 
 namespace gemmhoist::abi {
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "dispatch/dispatch.hpp"
+#include "fallback/fallback.hpp"
 
 namespace gemmhoist::abi {
 

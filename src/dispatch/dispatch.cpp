@@ -6,6 +6,7 @@
 #include "decide/decide.hpp"
 #include "dispatch/gpu.hpp"
 #include "dispatch/profile_store.hpp"
+#include "gemmhoist/gemmhoist.h"
 #include "observe/counters.hpp"
 #include "observe/decision_log.hpp"
 #include "observe/trace.hpp"
@@ -24,15 +25,15 @@ using decide::Route;
 using observe::Counter;
 
 // GEMMHOIST_MODE_* of the calling thread. One byte, no constructor: the host's threads pay for it.
-constinit thread_local signed char t_mode = 0;
+constinit thread_local signed char t_mode = GEMMHOIST_MODE_DEFAULT;
 
 RouteMode mode_of_this_thread() noexcept {
   switch (t_mode) {
-    case 1:
+    case GEMMHOIST_MODE_AUTO:
       return RouteMode::automatic;
-    case 2:
+    case GEMMHOIST_MODE_CPU:
       return RouteMode::cpu;
-    case 3:
+    case GEMMHOIST_MODE_GPU:
       return RouteMode::gpu;
     default:
       return config::options().route;
@@ -254,7 +255,7 @@ void cpu_call_done(fallback::Spelling spelling, const GemmCall& call, const CpuT
 }
 
 bool set_thread_mode(int mode) noexcept {
-  if (mode < 0 || mode > 3) return false;
+  if (mode < GEMMHOIST_MODE_DEFAULT || mode > GEMMHOIST_MODE_GPU) return false;
   t_mode = static_cast<signed char>(mode);
   return true;
 }

@@ -113,7 +113,7 @@ MUTANTS = (
            "std::min(1e9 * decision.cpu_s, static_cast<double>(kStartDeadlineNs))", "static_cast<double>(kStartDeadlineNs)",
            ("dispatch:Start.HangsForNoLongerThanTheCpuWouldTake",)),
     Mutant("a thread's own mode is ignored", "src/dispatch/dispatch.cpp",
-           "    case 2:\n      return RouteMode::cpu;\n", "    case 2:\n      return RouteMode::automatic;\n",
+           "      return RouteMode::cpu;\n", "      return RouteMode::automatic;\n",
            ("dispatch:Start.ThreadsHaveModes",)),
     Mutant("the rescue applies beta twice", "src/dispatch/dispatch.cpp",
            "  fallback::multiply(*rescue.provider, part);\n",
