@@ -37,10 +37,10 @@ constexpr Row kRows[] = {
     choice({"GEMMHOIST_ROUTE", "choice", "auto|cpu|gpu", "auto", "",
             "Where products go: decided call by call, always to the CPU BLAS, or to the GPU however small."},
            store<RouteMode, &Options::route>),
-    choice(
-        {"GEMMHOIST_PRECISION", "choice", "fp32|bf16x6|tf32", "fp32", "",
-         "Arithmetic on the GPU: strict IEEE single, single through six bf16 products, or 11-bit products."},
-        store<Precision, &Options::precision>),
+    choice({"GEMMHOIST_PRECISION", "choice", "fp32|bf16x6|tf32", "fp32", "",
+            "Arithmetic on the GPU: strict IEEE single. The faster bf16x6 and tf32 are taken, but nothing "
+            "plans their kernels yet: all three compute in strict fp32."},
+           store<Precision, &Options::precision>),
     path({"GEMMHOIST_FALLBACK", "path", "PATH", "", "",
           "The CPU BLAS library to use instead of the one that is found."},
          store<&Options::fallback>),

@@ -24,6 +24,5 @@ const Row* find_row(std::string_view name) noexcept;  // null: no such option
 
 // Longest path, terminator left aside: what os::kPathBytes holds with "%p" expanded to seven digits twice.
 inline constexpr std::size_t kLongestPath = 1000;
-inline constexpr std::int64_t kMostOrdinals = 64;  // ordinals 0..63
 
 }  // namespace gemmhoist::config
