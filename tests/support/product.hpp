@@ -40,7 +40,7 @@ class Product {
   void remember_c();
   // C as it was at the start: for another go.
   void restore_c();
-  // Empty when every element is within DESIGN's bound of the fp64 result (NaN and Inf where they belong) and
+  // Empty when every element is within the error bound of the fp64 result (NaN and Inf where they belong) and
   // no padding has changed; else what is wrong first.
   std::string check() const;
 
