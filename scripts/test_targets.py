@@ -16,7 +16,9 @@ def tests_of(build):
 def targets_of(build, tests):
     """Ninja targets of these tests: their programs, and what else they say they depend on."""
     wanted = {dependency for test in tests for dependency in test.get("depends", [])}
-    files = {word for test in tests for word in test["cmd"] if word.startswith(str(build) + os.sep)}
+    # Meson names sources from the build folder, too: BUILD/../tests/x.py.
+    words = {os.path.normpath(word) for test in tests for word in test["cmd"]}
+    files = {word for word in words if word.startswith(str(build) + os.sep)}
     for target in json.loads((Path(build) / "meson-info" / "intro-targets.json").read_text()):
         if target["id"] in wanted:
             files.update(target["filename"])
