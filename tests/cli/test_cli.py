@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
 TOOL, LIBRARY, PROBE = (os.path.abspath(path) for path in sys.argv[1:4])
 
@@ -145,6 +146,10 @@ class Tells(unittest.TestCase):
                 self.assertRegex(result.stdout, "GEMMHOIST_" + name + "[=`]")
         rows = tool("options", "--markdown").stdout.replace("\\|", "").splitlines()
         self.assertEqual({row.count("|") for row in rows}, {5})
+
+    def test_readme_has_the_same_table(self):
+        readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+        self.assertIn("\n" + tool("options", "--markdown").stdout + "\n", readme, "gemmhoist options --markdown makes it anew")
 
     def test_info(self):
         result = tool("info", environment=dict(clean_environment(), GEMMHOIST_ROUTE="cpu"))
