@@ -9,7 +9,7 @@ python=/usr/bin/python3  # Debian's own: the one that its NumPy, SciPy and sciki
 say() { printf '%s\n' "== $*"; }
 die() { printf '%s\n' "error: $*" >&2; exit 1; }
 
-# What to install, by purpose. OpenBLAS is needed at run time only; its headers never.
+# What to install, by purpose. Of OpenBLAS the library alone: the build links the shim to it by its soname, and needs no headers.
 build_packages=(g++ meson ninja-build pkg-config python3 libopenblas0-pthread
                 libcli11-dev libfmt-dev nlohmann-json3-dev)
 test_packages=(libgtest-dev libboost-dev gfortran strace clang-format-14
