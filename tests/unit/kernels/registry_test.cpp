@@ -1,3 +1,5 @@
+#include "kernels/registry.hpp"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -10,7 +12,6 @@
 
 #include "core/checked.hpp"
 #include "kernels/magnitude_range.hpp"
-#include "kernels/registry.hpp"
 #include "kernels/tile_order.hpp"
 
 namespace gemmhoist::kernels {

@@ -1,4 +1,6 @@
 // Products dealt out by iterations of k: the dealing itself, and the kernels' own source on fibers.
+#include "kernels/stream_k.hpp"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -12,7 +14,6 @@
 #include "core/checked.hpp"
 #include "cuda_on_cpu.hpp"
 #include "fenced_floats.hpp"
-#include "kernels/stream_k.hpp"
 #include "kernels/stream_k_choice.hpp"
 
 // The kernels, as C++.
