@@ -8,9 +8,11 @@ namespace gemmhoist::decide {
 namespace {
 
 // One call that was held up by the host (a page fault storm, a debugger) must not send the GPU away for good,
-// nor a lucky one bind everything to it.
+// nor a lucky one bind everything to it: a sample counts as at most four times what was known. A GPU that
+// stays slow (others' work on it, a link of one lane) is followed all the same, within a few calls.
 constexpr double kLeast = 0.5;
-constexpr double kMost = 16;
+constexpr double kMost = 1000;
+constexpr double kMostAtOnce = 4;
 // A moving average over some five calls; the first ones of a size are believed sooner.
 constexpr double kWeight = 0.2;
 constexpr double kFirstWeight = 0.5;
@@ -18,13 +20,17 @@ constexpr double kForgiven = 0.01;
 
 constexpr double kShortest = 16e-6;
 
+double known_ratio(float ratio) noexcept {
+  return ratio > 0 ? static_cast<double>(ratio) : 1.0;
+}
+
 void blend(std::atomic<float>& ratio, double target, double weight, double first_weight) noexcept {
   float before = ratio.load(std::memory_order_relaxed);
   float after;
   do {
-    const double known = before > 0 ? static_cast<double>(before) : 1.0;
+    const double known = known_ratio(before);
     const double share = before > 0 ? weight : first_weight;
-    after = static_cast<float>((1 - share) * known + share * target);
+    after = static_cast<float>((1 - share) * known + share * std::min(target, kMostAtOnce * known));
   } while (!ratio.compare_exchange_weak(before, after, std::memory_order_relaxed));
 }
 

@@ -45,13 +45,20 @@ TEST(GpuTimes, EachSizeIsItsOwn) {
 TEST(GpuTimes, OutliersAndNonsenseAreBounded) {
   GpuTimeLearner learner;
   learner.learn(1e-3, 100);
-  EXPECT_LE(learner.correction(1e-3), 16);
+  EXPECT_LE(learner.correction(1e-3), 4);
   GpuTimeLearner untouched;
   for (const double bad : {0.0, -1.0, std::nan("")}) {
     untouched.learn(bad, 1e-3);
     untouched.learn(1e-3, bad);
   }
   EXPECT_EQ(untouched.correction(1e-3), 1);
+}
+
+TEST(GpuTimes, AGpuThatStaysFarSlowerIsFoundOutWithinAFewCalls) {
+  GpuTimeLearner learner;
+  int calls = 0;
+  for (; calls < 100 && learner.correction(1e-3) < 200; ++calls) learner.learn(1e-3, 0.3);
+  EXPECT_LE(calls, 16);
 }
 
 TEST(GpuTimes, ForgivenessDrawsBackToTheEstimate) {
