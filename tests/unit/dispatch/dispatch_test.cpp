@@ -49,6 +49,10 @@ class Dispatch : public testing::Test {
   // every product is right and nothing is reported.
   Result expect_right(const std::string& scenario, const Environment& more = {}, long lines = 0) {
     Result result = play(scenario, more);
+    // What is decided by times may come otherwise on a busy machine, though hardly three times in a row.
+    for (int again = 0; again < 2 && !INSTRUMENTED && result.out.rfind("otherwise: ", 0) == 0; ++again) {
+      result = play(scenario, more);
+    }
     EXPECT_EQ(result.err.find("Sanitizer"), std::string::npos) << scenario << ": " << result.err;
     EXPECT_EQ(result.err.find("runtime error"), std::string::npos) << scenario << ": " << result.err;
     if (INSTRUMENTED && result.out.rfind("otherwise: ", 0) == 0) return result;
