@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/options.hpp"
+#include "core/checked.hpp"
 #include "decide/decide.hpp"
 #include "dispatch/gpu.hpp"
 #include "dispatch/profile_store.hpp"
@@ -42,8 +43,15 @@ RouteMode mode_of_this_thread() noexcept {
 
 // --- pass 1: calls on which no thought is worth spending ---
 
+// In integers: the host may trap on an inexact floating-point result, and this runs in its environment.
+bool is_too_small(const GemmCall& call) noexcept {
+  std::int64_t area = 0, volume = 0;
+  if (!checked_multiply(call.m, call.n, area) || !checked_multiply(area, call.k, volume)) return false;
+  return volume < static_cast<std::int64_t>(decide::kSmallestFlops / 2);
+}
+
 bool is_plainly_cpu(RouteMode mode, const GemmCall& call) noexcept {
-  return mode == RouteMode::cpu || (mode == RouteMode::automatic && call.flops() < decide::kSmallestFlops);
+  return mode == RouteMode::cpu || (mode == RouteMode::automatic && is_too_small(call));
 }
 
 bool for_cpu_unexamined(RouteMode mode, CpuTicket& ticket) noexcept {
@@ -58,7 +66,10 @@ bool for_cpu_unexamined(RouteMode mode, CpuTicket& ticket) noexcept {
 
 // --- pass 2: the decision ---
 
+// All of our own arithmetic on a caller's thread happens in the default floating-point environment: the host
+// may have traps enabled, and its flags are its own. The provider, in pass 3 and behind us, sees the host's.
 Decision decide_route(RouteMode mode, const GemmCall& call) noexcept {
+  const os::DefaultFloatingPoint environment;
   const MachineProfile& profile = machine_profile();
   decide::DecisionInput input;
   input.m = call.m;
@@ -131,6 +142,11 @@ struct GpuRun {
   pipeline::CallTimes times;
 };
 
+pipeline::CallTimes times_of(const pipeline::Job& job) noexcept {
+  const os::DefaultFloatingPoint environment;
+  return pipeline::times(job);
+}
+
 // False: nothing was handed over, C is untouched.
 bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, const Decision& decision,
                       GpuRun& run) noexcept {
@@ -139,7 +155,7 @@ bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, 
   const GpuAnswer answer = run_on_gpu(*job, decision);
   if (answer.tried) {
     observe::add(Counter::tiles_gpu, static_cast<std::uint64_t>(pipeline::tiles_written(*job)));
-    run.times = pipeline::times(*job);
+    run.times = times_of(*job);
     run.kernel = pipeline::kernel_name(*job);
     if (answer.outcome == pipeline::Outcome::done) {
       observe::add(Counter::calls_gpu);
@@ -158,6 +174,7 @@ bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, 
 void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decision& decision,
                   const GpuRun& run, std::int64_t begin_ns) noexcept {
   if (!observe::call_log_enabled()) return;
+  const os::DefaultFloatingPoint environment;
   observe::CallRecord record{};
   record.spelling = fallback::spelling_name(spelling);
   record.call = call;
@@ -180,6 +197,7 @@ constexpr std::int64_t kStartDeadlineNs = 20'000'000'000;
 // start that hangs doubles that call's time at worst.
 std::int64_t patience_for_start(const Decision& decision) noexcept {
   if (decision.reason == Reason::forced_gpu) return kStartDeadlineNs;
+  const os::DefaultFloatingPoint environment;
   return static_cast<std::int64_t>(std::min(1e9 * decision.cpu_s, static_cast<double>(kStartDeadlineNs)));
 }
 
@@ -233,6 +251,7 @@ bool serve(fallback::Spelling spelling, const fallback::Provider& provider, cons
 
 void cpu_call_done(fallback::Spelling spelling, const GemmCall& call, const CpuTicket& ticket) noexcept {
   const os::ErrnoGuard kept_errno;
+  const os::DefaultFloatingPoint environment;
   const double seconds = 1e-9 * static_cast<double>(os::monotonic_ns() - ticket.begin_ns);
   if (ticket.cpu_s > 0) {
     learn_cpu_rate(call, seconds);

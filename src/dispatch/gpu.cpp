@@ -388,6 +388,7 @@ bool await_gpu(std::int64_t patience_ns) noexcept {
 }
 
 GpuAnswer run_on_gpu(pipeline::Job& job, const decide::Decision& decision) noexcept {
+  const os::DefaultFloatingPoint environment;
   DeviceSlot* slot = least_busy_device(decision.reason == decide::Reason::forced_gpu);
   return slot == nullptr ? GpuAnswer{} : slot->run(job, decision);
 }

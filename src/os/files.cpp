@@ -49,7 +49,7 @@ bool AtomicFile::open(const char* pattern) noexcept {
   struct stat target {};
   s.direct = stat(s.path, &target) == 0 && !S_ISREG(target.st_mode);
   if (s.direct) {
-    s.fd = ::open(s.path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    s.fd = ::open(s.path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   } else {
     static constinit std::atomic<unsigned> serial{0};
     Line suffix;
@@ -124,7 +124,7 @@ bool write_file_atomically(const char* path, const char* text, std::size_t bytes
 namespace {
 
 bool append_to_path(const char* path, const char* text, std::size_t bytes) noexcept {
-  const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, kMode);
+  const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, kMode);
   if (fd < 0) return false;
   const bool written = write_all(fd, text, bytes);
   close(fd);

@@ -1,5 +1,6 @@
 // What programs see of their calls: values, reports, streams, exit codes, with and without the library.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -78,6 +79,34 @@ TEST(Calls, AlphaZeroIsRightOverABlasThatReadsForIt) {
                             preloaded({{"GEMMHOIST_FALLBACK", program("libfake_suffixed.so")}}));
   EXPECT_EQ(result.out.substr(0, 6), "right\n") << result.out << result.err << result.status;
   EXPECT_EQ(result.counter("calls_trivial"), 7);
+}
+
+// The decision, the clocks and the learning are arithmetic on the caller's thread: neither its traps nor its
+// flags may see them.
+TEST(Calls, TrapsAndFlagsOfTheCallerSeeNothingOfOurs) {
+  const Result plain = run({program("traps")});
+  ASSERT_EQ(plain.status, 0) << plain.out;
+  for (const char* route : {"auto", "cpu", "gpu"}) {
+    for (const char* log : {"off", "calls"}) {
+      const Result served =
+          run({program("traps")}, preloaded({{"GEMMHOIST_ROUTE", route}, {"GEMMHOIST_LOG", log}}));
+      EXPECT_EQ(served.status, 0) << route << ' ' << log;
+      EXPECT_EQ(served.out, plain.out) << route << ' ' << log;
+    }
+  }
+}
+
+// A FIFO that nobody reads, as the log, the trace or the profile: the program goes on.
+TEST(Calls, AFifoWithoutAReaderHoldsNobodyUp) {
+  const ScratchDirectory scratch;
+  const std::string fifo = scratch.path() + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const char* setting : {"GEMMHOIST_LOG_FILE", "GEMMHOIST_TRACE", "GEMMHOIST_PROFILE"}) {
+    const Result result =
+        run({"timeout", "20", program("calls_openblas"), "product"}, preloaded({{setting, fifo}}));
+    EXPECT_EQ(result.status, 0) << setting;
+    EXPECT_EQ(result.out, "right\n") << setting;
+  }
 }
 
 TEST(Calls, SummaryIsOneThingAtTheEnd) {

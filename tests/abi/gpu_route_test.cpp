@@ -51,6 +51,13 @@ TEST_F(GpuRoute, ReportsAndSpecialValuesAreThoseOfTheBlas) {
   }
 }
 
+TEST_F(GpuRoute, TrapsAndFlagsOfTheCallerSeeNothingOfOurs) {
+  const Result plain = run({program("traps")});
+  const Result served = run({program("traps")}, environment_);
+  EXPECT_EQ(served.status, 0);
+  EXPECT_EQ(served.out, plain.out);
+}
+
 TEST_F(GpuRoute, ForkedChildGoesToTheCpuAndTheParentGoesOn) {
   const Result result = calls({"family", "cblas_sgemm"});
   EXPECT_EQ(result.out.substr(0, 15), "right, child 0\n") << result.out << result.err;
