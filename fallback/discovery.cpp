@@ -2,6 +2,7 @@
 // leaves the matter to the next.
 #include <dlfcn.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <atomic>
@@ -202,13 +203,23 @@ Provider built_in(Spelling spelling, bool arguments_ilp64) noexcept {
   return p;
 }
 
+// OpenBLAS makes a thread and a buffer of some 32 MiB for each CPU as it is loaded; where it cannot, it ends
+// the process or hangs. A program with a BLAS of its own does not get another one in such a place, however
+// slow its own.
+bool may_load_another() noexcept {
+  constexpr rlim_t kFewThreads = 1024;  // of the user's, all processes together
+  rlimit memory{}, threads{};
+  if (getrlimit(RLIMIT_AS, &memory) != 0 || getrlimit(RLIMIT_NPROC, &threads) != 0) return false;
+  return memory.rlim_cur == RLIM_INFINITY && threads.rlim_cur >= kFewThreads;
+}
+
 Provider discover(Spelling spelling) noexcept {
   Own own;
   const bool have_own = find_own(spelling, own);
   const bool arguments_ilp64 = have_own ? own.ilp64 : is_64bit_name(spelling);
   Provider p;
   if (from_setting(spelling, arguments_ilp64, p)) return p;
-  if (have_own && !own.facts.naive) return provider_of(own, spelling);
+  if (have_own && (!own.facts.naive || !may_load_another())) return provider_of(own, spelling);
   if (from_openblas(spelling, arguments_ilp64, p)) return p;
   if (have_own) return provider_of(own, spelling);
   if (from_list(kOthers, spelling, arguments_ilp64, p)) return p;

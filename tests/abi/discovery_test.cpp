@@ -56,6 +56,19 @@ TEST(Discovery, PrivateLibraryOfAnotherDecoration) {
   EXPECT_FALSE(mentions(result.out, "libopenblas")) << result.out;  // no need to look further
 }
 
+// OpenBLAS makes its threads and buffers as it is loaded, and ends or hangs the process where it cannot: a
+// program that did not choose it must not meet that because of us.
+TEST(Discovery, NaiveStaysWhereTheProcessIsLimited) {
+  const std::string reference = reference_directory();
+  GEMMHOIST_NEEDS(reference, "the reference BLAS");
+  for (const char* limit : {"--as=200000000", "--as=80000000", "--nproc=100"}) {
+    const Result result = run({"timeout", "20", "prlimit", limit, program("calls_blas"), "product"},
+                              preloaded({{"LD_LIBRARY_PATH", reference}}));
+    EXPECT_EQ(result.status, 0) << limit;
+    EXPECT_EQ(result.out, "right\n") << limit << result.err;
+  }
+}
+
 TEST(Discovery, NaiveNextInOrderGivesWayToOpenBlas) {
   const std::string reference = reference_directory();
   GEMMHOIST_NEEDS(reference, "the reference BLAS");
