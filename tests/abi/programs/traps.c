@@ -1,12 +1,13 @@
-/* A program that traps on floating-point exceptions, as those do that hunt for a NaN: products of small integers, which are exact, then the flags that are set. What a library computes for itself
- * on this thread shows as a signal. */
+/* A program that traps on floating-point exceptions, as those do that hunt for a NaN: products of small
+ * integers, which are exact, then the flags that are set. What a library computes for itself on this thread
+ * shows as a signal. */
 #define _GNU_SOURCE
 #include <fenv.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float* a, int lda,
-                 const float* b, int ldb, float beta, float* c, int ldc);
+void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float* a,
+                 int lda, const float* b, int ldb, float beta, float* c, int ldc);
 
 int main(void) {
   const int sizes[] = {8, 64, 256};
