@@ -92,11 +92,12 @@ void Engine::close(device::Device* device) noexcept {
   pool_.stop();
   if (device != nullptr && !lost_) {
     (void)arena_.release_all(*device);
-    if (pinned_registered_ && !device->unpin(pinned_).ok())
-      return;  // still the driver's: it must stay mapped
+    if (pinned_registered_ && device->unpin(pinned_).ok()) pinned_registered_ = false;
   }
-  if (pinned_ != nullptr && !(lost_ && pinned_registered_))
-    os::unmap(pinned_, static_cast<std::size_t>(pinned_bytes_));
+  // What the driver still has registered must stay mapped, also where the device was lost: while it knows
+  // these addresses, the program's own copies from or to memory that is mapped there next would go to the old
+  // pages.
+  if (pinned_ != nullptr && !pinned_registered_) os::unmap(pinned_, static_cast<std::size_t>(pinned_bytes_));
 }
 
 void Engine::set_profile(const MachineProfile& profile) noexcept {

@@ -99,6 +99,10 @@ MUTANTS = (
     Mutant("the deadline is ignored", "src/pipeline/job.cpp",
            "    if (now >= deadline_ns) return finished(job);\n", "", ("pipeline:Faults.HangInsideTheDriver",)),
 
+    Mutant("memory that the driver still has pinned is unmapped", "src/pipeline/engine.cpp",
+           "if (pinned_ != nullptr && !pinned_registered_) os::unmap", "if (pinned_ != nullptr && !lost_) os::unmap",
+           ("pipeline:Measure.ALossWhileMeasuringLeavesPinnedMemoryMapped", "pipeline:Faults.StartFailsAtEveryCall")),
+
     # --- decisions and the life of a process ---
     Mutant("the GPU is taken where it is slower", "src/decide/decide.cpp",
            "!(made.gpu_s < kFasterMargin * made.cpu_s)", "!(made.gpu_s < 2 * made.cpu_s)", ("decide",)),

@@ -1,6 +1,9 @@
 // Simulated device: streams are queues on threads, copies are real, kernels are reference loops, device
 // memory is this machine's. It holds its user to every contract of device.hpp, and aborts where one is
 // broken.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "core/checked.hpp"
 #include "observe/trace.hpp"
@@ -37,6 +41,13 @@ void demand(bool holds, const char* what) {
 
 std::byte* address(DevicePointer pointer) {
   return reinterpret_cast<std::byte*>(pointer);
+}
+
+bool is_mapped(std::uintptr_t begin, std::size_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t first = begin / page * page;
+  std::vector<unsigned char> resident((begin + bytes - first + page - 1) / page);
+  return mincore(reinterpret_cast<void*>(first), begin + bytes - first, resident.data()) == 0;
 }
 
 // Streams and events: one lock, one condition. Operations run outside the lock.
@@ -197,6 +208,7 @@ class SimulatedDevice final : public device::Device {
   }
 
   ~SimulatedDevice() override {
+    for (const auto& [begin, bytes] : pinned_) demand(is_mapped(begin, bytes), "unmaps what is still pinned");
     for (const auto& [pointer, bytes] : allocations_) leftover_.push_back(pointer);
   }
 

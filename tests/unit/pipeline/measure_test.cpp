@@ -62,5 +62,29 @@ TEST(Measure, EveryCallMayFail) {
   }
 }
 
+// A start whose measuring reports the device as lost closes the engine without it. Whether the driver forgets
+// what it had pinned is not ours to know: the simulated device aborts if that was unmapped.
+TEST(Measure, ALossWhileMeasuringLeavesPinnedMemoryMapped) {
+  for (const bool dead : {false, true}) {
+    for (const std::int64_t k : {1, 7, 40}) {
+      Simulation simulation;
+      auto device = make_simulated_device(simulation, 0);
+      pipeline::EngineOptions options;
+      options.pinned_bytes = 1 << 20;
+      options.host_threads = 1;
+      pipeline::Engine* engine = nullptr;
+      ASSERT_TRUE(pipeline::make_engine(*device, options, engine).ok());
+      Fault fault;
+      fault.fail_at = k;
+      fault.error = StatusCode::device_lost;
+      fault.stay_dead = dead;
+      simulation.arm(fault);
+      MachineProfile profile;
+      EXPECT_EQ(pipeline::measure(*engine, *device, profile).code(), StatusCode::device_lost) << k;
+      pipeline::close_engine(engine, nullptr);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gemmhoist::test

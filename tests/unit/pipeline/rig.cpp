@@ -1,5 +1,7 @@
 #include "rig.hpp"
 
+#include <gtest/gtest.h>
+
 #include <condition_variable>
 #include <mutex>
 
@@ -41,17 +43,19 @@ class Waited final : public device::Task {
 
 Rig::Rig(const RigOptions& options) : simulation_(options.simulation) {
   set_simulation(&simulation_);
-  Waited start([&](device::Device* device, Status status) {
-    start_status_ = status;
+  Status made;
+  Waited start([&](device::Device* device, Status opened) {
+    made = opened;
     if (device == nullptr) return;
     pipeline::EngineOptions engine_options;
     engine_options.host_threads = options.host_threads;
     engine_options.pinned_bytes = options.pinned_bytes;
     engine_options.device_bytes = options.device_bytes;
-    start_status_ = pipeline::make_engine(*device, engine_options, engine_);
+    made = pipeline::make_engine(*device, engine_options, engine_);
   });
   worker_ = device::start_worker(simulated_factory, 0, start);
   start.wait();
+  EXPECT_TRUE(made.ok()) << "no engine for this test: " << made.what();
 }
 
 Rig::~Rig() {

@@ -36,7 +36,6 @@ class Rig {
 
   Simulation& simulation() { return simulation_; }
   pipeline::Engine* engine() { return engine_; }
-  Status start_status() const { return start_status_; }
 
   // A call as dispatch makes it: what the device leaves undone is finished by the reference product.
   CallResult multiply(const GemmCall& call, std::int64_t patience_ms = 60000);
@@ -48,7 +47,6 @@ class Rig {
   Simulation simulation_;
   device::Worker* worker_ = nullptr;
   pipeline::Engine* engine_ = nullptr;
-  Status start_status_;
 };
 
 }  // namespace gemmhoist::test
