@@ -13,9 +13,6 @@ namespace {
 // it.
 constinit thread_local int t_depth = 0;
 
-// Most processes have a provider that never re-enters: they are spared the thread-local.
-constinit std::atomic<bool> g_guards_in_use{false};
-
 template <typename Int>
 void call_cblas(void* target, const GemmCall& c) noexcept {
   using Function =
@@ -53,8 +50,10 @@ void call_target(const Provider& provider, const GemmCall& call) noexcept {
 
 }  // namespace
 
+constinit std::atomic<bool> detail::guards_in_use{false};
+
 bool inside_fallback() noexcept {
-  return g_guards_in_use.load(std::memory_order_relaxed) && t_depth > 0;
+  return guards_in_use() && t_depth > 0;
 }
 
 InsideFallback::InsideFallback() noexcept {
@@ -65,7 +64,7 @@ InsideFallback::~InsideFallback() {
 }
 
 void put_guards_in_use() noexcept {
-  g_guards_in_use.store(true, std::memory_order_relaxed);
+  detail::guards_in_use.store(true, std::memory_order_relaxed);
 }
 
 void multiply_in_blocks(const GemmCall& call, std::int64_t block, void (*product)(const GemmCall&, void*),

@@ -234,7 +234,6 @@ Provider discover(Spelling spelling) noexcept {
 constexpr int kPoolSize = 256;
 constinit Provider g_pool[kPoolSize];
 constinit std::atomic<int> g_pool_used{0};
-constinit std::atomic<const Provider*> g_published[kSpellings]{};
 
 // --- discovery and fork ---
 
@@ -279,7 +278,7 @@ class Discovering {
 [[gnu::noinline, gnu::cold]] const Provider& find_and_publish(Spelling spelling) noexcept {
   const int saved_errno = errno;
   const Discovering discovering;
-  std::atomic<const Provider*>& slot = g_published[static_cast<int>(spelling)];
+  std::atomic<const Provider*>& slot = detail::published[static_cast<int>(spelling)];
   const Provider found = discover(spelling);
   if (found.may_reenter || found.target_may_reenter) put_guards_in_use();
   const Provider* expected = slot.load(std::memory_order_acquire);
@@ -300,6 +299,8 @@ class Discovering {
 }
 
 }  // namespace
+
+constinit std::atomic<const Provider*> detail::published[kSpellings]{};
 
 const char* spelling_name(Spelling spelling) noexcept {
   return spelling < Spelling::count_ ? kNames[static_cast<int>(spelling)] : "";
@@ -322,7 +323,7 @@ void after_fork_in_child() noexcept {
 }
 
 const Provider& provider(Spelling spelling) noexcept {
-  const Provider* known = g_published[static_cast<int>(spelling)].load(std::memory_order_acquire);
+  const Provider* known = known_provider(spelling);
   return known != nullptr ? *known : find_and_publish(spelling);
 }
 

@@ -1,6 +1,7 @@
 // Fallback: the CPU BLAS behind every call, found at run time and never ourselves.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "core/gemm_call.hpp"
@@ -63,6 +64,14 @@ struct Provider {
 // a constructor or in a forked child: it takes no lock of ours.
 const Provider& provider(Spelling spelling) noexcept;
 
+// The same where one was found before, else null: for the entries, which do it in registers.
+namespace detail {
+extern std::atomic<const Provider*> published[kSpellings];
+}
+inline const Provider* known_provider(Spelling spelling) noexcept {
+  return detail::published[static_cast<int>(spelling)].load(std::memory_order_acquire);
+}
+
 // Round a fork, for pthread_atfork: a library that another thread is loading is loaded whole before. The
 // first waits for that, a second at most.
 void before_fork() noexcept;
@@ -72,6 +81,14 @@ void after_fork_in_child() noexcept;
 // True while a legal fallback call of this thread is under way: an entry met then is the provider's own inner
 // call and goes straight on.
 bool inside_fallback() noexcept;
+// Whether it can be true at all: not before a provider was found that re-enters. Most processes
+// are spared the thread-local.
+namespace detail {
+extern std::atomic<bool> guards_in_use;
+}
+inline bool guards_in_use() noexcept {
+  return detail::guards_in_use.load(std::memory_order_relaxed);
+}
 
 class InsideFallback {
  public:

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "abi/at_once.hpp"
 #include "core/gemm_rules.hpp"
 #include "observe/counters.hpp"
 
@@ -18,13 +19,6 @@ enum class Next : std::uint8_t {
   jump,  // to the provider, by tail call
   call,  // the provider, guarded, timed or both
 };
-
-Counter family_of(Spelling spelling) noexcept {
-  if (fallback::is_cblas(spelling)) {
-    return fallback::is_64bit_name(spelling) ? Counter::calls_cblas64 : Counter::calls_cblas;
-  }
-  return fallback::is_64bit_name(spelling) ? Counter::calls_fortran64 : Counter::calls_fortran;
-}
 
 // alpha = 0 is C by beta, and nothing else is read. OpenBLAS' kernels of small products for AVX-512 (0.3.21;
 // up to m n k = 1e6) read A and B all the same, so that NaN in them comes through; small ones are scaled
@@ -67,19 +61,11 @@ void call_provider(const Provider& provider, Call&& call) noexcept {
   }
 }
 
-std::int64_t narrowed(std::int64_t value, bool ilp64) noexcept {
-  return ilp64 ? value : static_cast<std::int32_t>(value);
-}
-
-std::int64_t read(const void* value, bool ilp64) noexcept {
-  return ilp64 ? *static_cast<const std::int64_t*>(value) : *static_cast<const std::int32_t*>(value);
-}
-
 }  // namespace
 
 CblasFunction serve_cblas(Spelling spelling, int order, int trans_a, int trans_b, std::int64_t m,
-                          std::int64_t n, std::int64_t k, float alpha, const float* a, std::int64_t lda,
-                          const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) noexcept {
+                          std::int64_t n, std::int64_t k, float alpha, float beta,
+                          CblasStack stack) noexcept {
   const Provider& provider = fallback::provider(spelling);
   const auto function = reinterpret_cast<CblasFunction>(provider.function);
   if (fallback::inside_fallback()) return function;
@@ -91,13 +77,13 @@ CblasFunction serve_cblas(Spelling spelling, int order, int trans_a, int trans_b
                            narrowed(n, wide),
                            narrowed(k, wide),
                            alpha,
-                           a,
-                           narrowed(lda, wide),
-                           b,
-                           narrowed(ldb, wide),
+                           stack.a,
+                           narrowed(stack.lda, wide),
+                           stack.b,
+                           narrowed(stack.ldb, wide),
                            beta,
-                           c,
-                           narrowed(ldc, wide)};
+                           stack.c,
+                           narrowed(stack.ldc, wide)};
   GemmCall call;
   dispatch::CpuTicket ticket;
   switch (decide(spelling, provider, raw, call, ticket)) {
@@ -108,33 +94,21 @@ CblasFunction serve_cblas(Spelling spelling, int order, int trans_a, int trans_b
     case Next::call:
       break;
   }
-  call_provider(provider,
-                [&] { function(order, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); });
+  call_provider(provider, [&] { function(order, trans_a, trans_b, m, n, k, alpha, beta, stack); });
   if (ticket.timed) dispatch::cpu_call_done(spelling, call, ticket);
   return nullptr;
 }
 
 FortranFunction serve_fortran(Spelling spelling, const char* trans_a, const char* trans_b, const void* m,
-                              const void* n, const void* k, const float* alpha, const float* a,
-                              const void* lda, const float* b, const void* ldb, const float* beta, float* c,
-                              const void* ldc) noexcept {
+                              const void* n, const void* k, const float* alpha, FortranStack stack) noexcept {
   const Provider& provider = fallback::provider(spelling);
   const auto function = reinterpret_cast<FortranFunction>(provider.function);
   if (fallback::inside_fallback()) return function;
   const bool wide = provider.arguments_ilp64;
-  const FortranArguments raw{*trans_a,
-                             *trans_b,
-                             read(m, wide),
-                             read(n, wide),
-                             read(k, wide),
-                             *alpha,
-                             a,
-                             read(lda, wide),
-                             b,
-                             read(ldb, wide),
-                             *beta,
-                             c,
-                             read(ldc, wide)};
+  const FortranArguments raw{
+      *trans_a,    *trans_b, read(m, wide),         read(n, wide), read(k, wide),
+      *alpha,      stack.a,  read(stack.lda, wide), stack.b,       read(stack.ldb, wide),
+      *stack.beta, stack.c,  read(stack.ldc, wide)};
   GemmCall call;
   dispatch::CpuTicket ticket;
   switch (decide(spelling, provider, raw, call, ticket)) {
@@ -146,11 +120,9 @@ FortranFunction serve_fortran(Spelling spelling, const char* trans_a, const char
       break;
   }
   using WithLengths = void (*)(const char*, const char*, const void*, const void*, const void*, const float*,
-                               const float*, const void*, const float*, const void*, const float*, float*,
-                               const void*, std::size_t, std::size_t);
+                               FortranStack, std::size_t, std::size_t);
   const auto with_lengths = reinterpret_cast<WithLengths>(provider.function);
-  call_provider(provider,
-                [&] { with_lengths(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, 1, 1); });
+  call_provider(provider, [&] { with_lengths(trans_a, trans_b, m, n, k, alpha, stack, 1, 1); });
   if (ticket.timed) dispatch::cpu_call_done(spelling, call, ticket);
   return nullptr;
 }

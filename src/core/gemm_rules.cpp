@@ -6,54 +6,10 @@ namespace gemmhoist {
 
 namespace {
 
-enum class Letter : std::uint8_t { no, yes, unknown };
-
-// OpenBLAS also knows 'R' and 114 (conjugate, not transposed); the reference reports both. We leave them to
-// the provider, whichever it is.
-Letter letter_of(char c) noexcept {
-  switch (c) {
-    case 'N':
-    case 'n':
-      return Letter::no;
-    case 'T':
-    case 't':
-    case 'C':
-    case 'c':
-      return Letter::yes;
-    default:
-      return Letter::unknown;
-  }
-}
-
-Letter letter_of(int cblas_transpose) noexcept {
-  switch (cblas_transpose) {
-    case 111:
-      return Letter::no;
-    case 112:
-    case 113:
-      return Letter::yes;
-    default:
-      return Letter::unknown;
-  }
-}
-
-// The rules of the reference xGEMM, on column-major arguments. OpenBLAS compares leading dimensions with the
-// rows themselves, the reference with max(1, rows): the two differ for empty matrices only, which no route
-// but the provider ever sees.
 CallClass classify(Letter trans_a, Letter trans_b, GemmCall& call) noexcept {
-  if (trans_a == Letter::unknown || trans_b == Letter::unknown) return CallClass::illegal;
-  if (call.m < 0 || call.n < 0 || call.k < 0) return CallClass::illegal;
   call.trans_a = trans_a == Letter::no ? Transpose::no : Transpose::yes;
   call.trans_b = trans_b == Letter::no ? Transpose::no : Transpose::yes;
-  const std::int64_t rows_a = call.trans_a == Transpose::no ? call.m : call.k;
-  const std::int64_t rows_b = call.trans_b == Transpose::no ? call.k : call.n;
-  const auto too_short = [](std::int64_t ld, std::int64_t rows) { return ld < (rows > 1 ? rows : 1); };
-  if (too_short(call.lda, rows_a) || too_short(call.ldb, rows_b) || too_short(call.ldc, call.m)) {
-    return CallClass::illegal;
-  }
-  // NaN compares unequal to zero: a product, whose every element is NaN.
-  if (call.m == 0 || call.n == 0 || call.k == 0 || call.alpha == 0.0f) return CallClass::trivial;
-  return CallClass::product;
+  return class_of(trans_a, trans_b, call.m, call.n, call.k, call.alpha, call.lda, call.ldb, call.ldc);
 }
 
 }  // namespace

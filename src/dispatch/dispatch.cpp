@@ -43,19 +43,25 @@ RouteMode mode_of_this_thread() noexcept {
 
 // --- pass 1: calls on which no thought is worth spending ---
 
-// In integers: the host may trap on an inexact floating-point result, and this runs in its environment.
-bool is_too_small(const GemmCall& call) noexcept {
-  std::int64_t area = 0, volume = 0;
-  if (!checked_multiply(call.m, call.n, area) || !checked_multiply(area, call.k, volume)) return false;
-  return volume < static_cast<std::int64_t>(decide::kSmallestFlops / 2);
-}
+static_assert(kSmallestVolume == static_cast<std::int64_t>(decide::kSmallestFlops / 2));
 
 bool is_plainly_cpu(RouteMode mode, const GemmCall& call) noexcept {
-  return mode == RouteMode::cpu || (mode == RouteMode::automatic && is_too_small(call));
+  return mode == RouteMode::cpu || (mode == RouteMode::automatic && is_too_small(call.m, call.n, call.k));
+}
+
+// Settled at most once by what does not change, the options; and for good by a thread that may want the GPU
+// for every product.
+void settle_small_products() noexcept {
+  SmallProducts known = SmallProducts::not_known;
+  const bool unexamined = config::options().route != RouteMode::gpu && !observe::call_log_enabled();
+  (void)detail::small_products.compare_exchange_strong(
+      known, unexamined ? SmallProducts::unexamined : SmallProducts::examined, std::memory_order_relaxed);
 }
 
 bool for_cpu_unexamined(RouteMode mode, CpuTicket& ticket) noexcept {
   observe::add(Counter::calls_cpu);
+  if (detail::small_products.load(std::memory_order_relaxed) == SmallProducts::not_known)
+    settle_small_products();
   if (observe::call_log_enabled()) {
     ticket.timed = true;
     ticket.reason = decide::to_string(mode == RouteMode::cpu ? Reason::forced_cpu : Reason::too_small);
@@ -242,6 +248,8 @@ Reason reason_not_on_gpu() noexcept {
 
 }  // namespace
 
+constinit std::atomic<SmallProducts> detail::small_products{SmallProducts::not_known};
+
 bool serve(fallback::Spelling spelling, const fallback::Provider& provider, const GemmCall& call,
            CpuTicket& ticket) noexcept {
   const RouteMode mode = mode_of_this_thread();
@@ -276,6 +284,8 @@ void cpu_call_done(fallback::Spelling spelling, const GemmCall& call, const CpuT
 bool set_thread_mode(int mode) noexcept {
   if (mode < GEMMHOIST_MODE_DEFAULT || mode > GEMMHOIST_MODE_GPU) return false;
   t_mode = static_cast<signed char>(mode);
+  if (mode == GEMMHOIST_MODE_GPU)
+    detail::small_products.store(SmallProducts::examined, std::memory_order_relaxed);
   return true;
 }
 

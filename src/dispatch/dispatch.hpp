@@ -1,8 +1,10 @@
 // Dispatch: one call, as a short list of passes, and the state of the GPU.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
+#include "core/checked.hpp"
 #include "core/gemm_call.hpp"
 #include "fallback/fallback.hpp"
 
@@ -15,6 +17,26 @@ struct CpuTicket {
   double gpu_s = 0, cpu_s = 0;  // predictions, for what the GPU would have saved; 0: none made
   const char* reason = "";
 };
+
+// Products of fewer multiplications go to the CPU, whatever is known of it or of a GPU.
+inline constexpr std::int64_t kSmallestVolume = 2'000'000;
+
+// In integers: the host may trap on an inexact floating-point result, and this runs in its environment.
+inline bool is_too_small(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
+  std::int64_t area = 0, volume = 0;
+  return checked_multiply(m, n, area) && checked_multiply(area, k, volume) && volume < kSmallestVolume;
+}
+
+// Whether such products are nobody's business but the provider's: no route to the GPU by name, no log of
+// calls. serve() finds that out at a small product; from then on an entry may count them (calls_cpu) and send
+// them there without asking.
+enum class SmallProducts : std::uint8_t { not_known, unexamined, examined };
+namespace detail {
+extern std::atomic<SmallProducts> small_products;
+}
+inline bool small_products_go_unexamined() noexcept {
+  return detail::small_products.load(std::memory_order_relaxed) == SmallProducts::unexamined;
+}
 
 // Serves a legal product. True: C is complete, by whichever route the passes took. False: the call is for the
 // CPU and nothing was done: the caller forwards its own arguments to the provider and, if the ticket says so,

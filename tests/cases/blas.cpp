@@ -29,6 +29,7 @@ Library bind_all() {
   bind(library.stat, "gemmhoist_stat");
   bind(library.stat_name, "gemmhoist_stat_name");
   bind(library.gpu_state, "gemmhoist_gpu_state");
+  bind(library.set_thread_mode, "gemmhoist_set_thread_mode");
   if (library.cblas_sgemm == nullptr || library.sgemm == nullptr) {
     std::puts("no BLAS in this process");
     std::exit(3);

@@ -32,6 +32,7 @@ struct Library {
   int (*stat)(const char*, std::uint64_t*);
   const char* (*stat_name)(std::size_t);
   const char* (*gpu_state)();
+  int (*set_thread_mode)(int);
 };
 const Library& served_by();
 std::uint64_t counter(const char* name);

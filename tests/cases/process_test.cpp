@@ -82,6 +82,12 @@ TEST_P(Case28, ThreadsThatComeAndGo) {
 }
 PLAY_ON(Case28, cpu, sim, gpu, automatic);
 
+using ThreadMode = OnVehicle;
+TEST_P(ThreadMode, SmallProductsOfAThreadGoToTheGpu) {
+  expect_right(play("small products of a thread on the GPU", {{"GEMMHOIST_ROUTE", "auto"}}));
+}
+PLAY_ON(ThreadMode, sim, gpu);
+
 using Case29 = OnVehicle;
 TEST_P(Case29, FirstLargeProductOnATinyStack) {
   // 16 KiB where the GPU serves; OpenBLAS itself needs 256.

@@ -136,11 +136,34 @@ std::string short_lived_threads() {
   return wrong;
 }
 
+// Small products go by unexamined until a thread wants the GPU for everything: its own, however small, go
+// there from then on, those of other threads do not, and each is counted once.
+std::string small_products_of_a_thread_on_the_gpu() {
+  constexpr int kBefore = 20, kThere = 3, kBeside = 5;
+  const ProductShape small{17, 16, 15};
+  std::string wrong;
+  const auto some = [&](int times) {
+    for (int i = 0; i < times && wrong.empty(); ++i) wrong = right(small, kOrders[i % 2]);
+  };
+  some(kBefore);
+  constexpr int kDefault = 0, kGpu = 3;  // GEMMHOIST_MODE_*
+  if (served_by().set_thread_mode(kGpu) != 0) return "no such mode";
+  some(kThere);
+  std::thread([&] { some(kBeside); }).join();
+  (void)served_by().set_thread_mode(kDefault);
+  some(kBeside);
+  if (!wrong.empty()) return wrong;
+  if (counter("calls_cpu") != kBefore + 2 * kBeside) return "miscounted on the CPU";
+  if (counter("calls_gpu") != kThere) return "miscounted on the GPU";
+  return counter("calls_cblas") == kBefore + kThere + 2 * kBeside ? "" : "miscounted";
+}
+
 constexpr Scenario kScenarios[] = {
     {"many threads", many_threads},
     {"small stack", small_stack},
     {"cancelled while waiting", cancelled_while_waiting},
     {"short-lived threads", short_lived_threads},
+    {"small products of a thread on the GPU", small_products_of_a_thread_on_the_gpu},
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstdio>
 #include <set>
@@ -41,6 +43,36 @@ TEST(Counters, NoAdditionIsLostAndNoneStrays) {
   EXPECT_EQ(total(Counter::calls_gpu), 0u);
   reset_counters();
   EXPECT_EQ(total(Counter::calls_cpu), 0u);
+}
+
+// More threads at once than have shards of their own: 400 of 1024, of which some 70 find theirs taken. And
+// one after another, which find the shards of those that have ended.
+TEST(Counters, ThreadsWithoutAShardOfTheirOwnCountToo) {
+  reset_counters();
+  constexpr int kThreads = 400, kTimes = 500;
+  std::barrier together(kThreads);
+  std::atomic<std::uint64_t> strangers{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t)
+      threads.emplace_back([&] {
+        add(Counter::calls_gpu);
+        together.arrive_and_wait();
+        for (int i = 0; i < kTimes; ++i) {
+          if (add_both_as_owner(Counter::calls_cblas, Counter::calls_cpu)) continue;
+          ++strangers;
+          add(Counter::calls_cblas);
+          add(Counter::calls_cpu);
+        }
+      });
+  }
+  EXPECT_EQ(total(Counter::calls_gpu), std::uint64_t{kThreads});
+  EXPECT_EQ(total(Counter::calls_cblas), std::uint64_t{kThreads} * kTimes);
+  EXPECT_EQ(total(Counter::calls_cpu), std::uint64_t{kThreads} * kTimes);
+  EXPECT_GT(strangers, 0U);
+  EXPECT_LT(strangers, std::uint64_t{kThreads} * kTimes / 2);
+  for (int t = 0; t < 100; ++t) std::thread([] { add(Counter::calls_gpu); }).join();
+  EXPECT_EQ(total(Counter::calls_gpu), std::uint64_t{kThreads} + 100);
 }
 
 // Prints the cost, and fails only where a lock, a system call or a shared line has crept in: the least of
