@@ -21,6 +21,12 @@ constexpr double kFlopsPerThread = 2e6;
 constexpr double kGrowthPerBucket = 1.3;
 constexpr int kFarthestBucket = 8;
 
+// Of the time on the GPU, for looking at the CPU again.
+constexpr double kLookShare = 0.01;
+// Half of a machine's CPUs may have been somebody else's, or three quarters; a CPU that seemed eight times as
+// slow as the GPU will not have been the faster one.
+constexpr double kFarthestLook = 8;
+
 struct Cell {
   int bucket, thinness;
 };
@@ -112,6 +118,32 @@ void CpuRateLearner::learn(std::int64_t m, std::int64_t n, std::int64_t k, doubl
   while (!known.compare_exchange_weak(before, updated(before, static_cast<float>(rate)),
                                       std::memory_order_relaxed)) {
   }
+}
+
+bool CpuRateLearner::look_again(std::int64_t m, std::int64_t n, std::int64_t k, double cpu_s,
+                                double gpu_s) noexcept {
+  if (!(gpu_s > 0) || !(cpu_s < kFarthestLook * gpu_s)) return false;
+  const Cell cell = cell_of(m, n, k);
+  std::atomic<float>& aside = aside_s_[cell.bucket][cell.thinness];
+  const auto price = static_cast<float>(std::max(cpu_s - gpu_s, 0.0));
+  float before = aside.load(std::memory_order_relaxed), after = 0;
+  bool enough = false;
+  do {
+    after = before + static_cast<float>(kLookShare * gpu_s);
+    enough = after > price;
+    if (enough) after -= price;
+  } while (!aside.compare_exchange_weak(before, after, std::memory_order_relaxed));
+  return enough;
+}
+
+void CpuRateLearner::learn_looking_again(std::int64_t m, std::int64_t n, std::int64_t k, double expected_s,
+                                         double seconds) noexcept {
+  const Cell cell = cell_of(m, n, k);
+  const float known = flops_per_s_[cell.bucket][cell.thinness].load(std::memory_order_relaxed);
+  if (!(known > 0) || flops_of(m, n, k) / seconds > known) learn(m, n, k, seconds);
+  if (seconds > expected_s)
+    aside_s_[cell.bucket][cell.thinness].fetch_sub(static_cast<float>(seconds - expected_s),
+                                                   std::memory_order_relaxed);
 }
 
 void CpuRateLearner::snapshot(CpuRates& rates) const noexcept {

@@ -136,9 +136,10 @@ const char* to_string(Route route) noexcept {
 }
 
 const char* to_string(Reason reason) noexcept {
-  constexpr const char* kNames[] = {
-      "forced_cpu",    "forced_gpu", "too_small", "cpu_faster",  "gpu_faster", "gpu_cold",     "gpu_starting",
-      "worth_waiting", "gpu_absent", "gpu_lost",  "gpu_backoff", "gpu_busy",   "in_fork_child"};
+  constexpr const char* kNames[] = {"forced_cpu",    "forced_gpu",   "too_small",    "cpu_faster",
+                                    "gpu_faster",    "gpu_cold",     "gpu_starting", "worth_waiting",
+                                    "gpu_absent",    "gpu_lost",     "gpu_backoff",  "gpu_busy",
+                                    "in_fork_child", "cpu_looked_at"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Reason::count_));
   return reason < Reason::count_ ? kNames[static_cast<int>(reason)] : "?";
 }

@@ -36,6 +36,7 @@ enum class Reason : std::uint8_t {
   gpu_backoff,
   gpu_busy,  // queue of earlier calls makes the CPU the faster one
   in_fork_child,
+  cpu_looked_at,  // the GPU would do; the CPU is measured again, now and then
   count_
 };
 const char* to_string(Reason reason) noexcept;
@@ -103,6 +104,16 @@ double predict_cpu_seconds(std::int64_t m, std::int64_t n, std::int64_t k,
 class CpuRateLearner {
  public:
   void learn(std::int64_t m, std::int64_t n, std::int64_t k, double seconds) noexcept;
+  // A size that the GPU serves teaches nothing of the CPU, and what was learnt on a busy day would last. So a
+  // hundredth of the time on the GPU is set aside, by size, and when it has come to what a product costs more
+  // on the CPU, one goes there. True for that one. Where the CPU is thought so far behind that no busy day
+  // explains it, none does: the caller would wait long for an answer that is known.
+  bool look_again(std::int64_t m, std::int64_t n, std::int64_t k, double cpu_s, double gpu_s) noexcept;
+  // What that one took. It speaks for the CPU or not at all, since the threads of a BLAS that has not been
+  // called for a while take their time; and where it took longer than was thought, the next one has to wait
+  // for that.
+  void learn_looking_again(std::int64_t m, std::int64_t n, std::int64_t k, double expected_s,
+                           double seconds) noexcept;
   void snapshot(CpuRates& rates) const noexcept;
   void preload(const CpuRates& rates) noexcept;  // from a saved profile; what is learnt already stays
   // As decide::predict_cpu_seconds, without a snapshot.
@@ -112,6 +123,8 @@ class CpuRateLearner {
  private:
   // 0: nothing yet; negative: one call, not yet confirmed.
   std::atomic<float> flops_per_s_[CpuRates::kBuckets][CpuRates::kThinness] = {};
+  // Seconds set aside to look again; negative: owed.
+  std::atomic<float> aside_s_[CpuRates::kBuckets][CpuRates::kThinness] = {};
 };
 
 }  // namespace gemmhoist::decide

@@ -102,12 +102,17 @@ Decision decide_route(RouteMode mode, const GemmCall& call) noexcept {
   Decision decision = decide::decide(input, profile);
   if (decision.by_correction) gpu_times().forgive(decision.gpu_estimate_s);
   if (forked && decision.reason == Reason::gpu_lost) decision.reason = Reason::in_fork_child;
+  if (decision.reason == Reason::gpu_faster && look_at_cpu_again(call, decision.cpu_s, decision.gpu_s)) {
+    decision.route = Route::cpu;
+    decision.reason = Reason::cpu_looked_at;
+  }
   return decision;
 }
 
 bool for_cpu(const Decision& decision, CpuTicket& ticket) noexcept {
   observe::add(Counter::calls_cpu);
   ticket.timed = true;
+  ticket.looked_again = decision.reason == Reason::cpu_looked_at;
   ticket.cpu_s = decision.cpu_s;
   ticket.gpu_s = decision.gpu_s;
   ticket.reason = decide::to_string(decision.reason);
@@ -261,7 +266,9 @@ void cpu_call_done(fallback::Spelling spelling, const GemmCall& call, const CpuT
   const os::ErrnoGuard kept_errno;
   const os::DefaultFloatingPoint environment;
   const double seconds = 1e-9 * static_cast<double>(os::monotonic_ns() - ticket.begin_ns);
-  if (ticket.cpu_s > 0) {
+  if (ticket.looked_again) {
+    learn_looking_again(call, ticket.cpu_s, seconds);
+  } else if (ticket.cpu_s > 0) {
     learn_cpu_rate(call, seconds);
     // What held the call up beyond that (a debugger, the making of the BLAS' threads) no GPU would have
     // saved.

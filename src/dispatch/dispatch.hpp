@@ -12,7 +12,8 @@ namespace gemmhoist::dispatch {
 
 // What the CPU's part of a call owes the model: nothing, or its duration.
 struct CpuTicket {
-  bool timed = false;  // report the call through cpu_call_done
+  bool timed = false;         // report the call through cpu_call_done
+  bool looked_again = false;  // the GPU would have done: only to learn of the CPU
   std::int64_t begin_ns = 0;
   double gpu_s = 0, cpu_s = 0;  // predictions, for what the GPU would have saved; 0: none made
   const char* reason = "";

@@ -75,6 +75,14 @@ void learn_cpu_rate(const GemmCall& call, double seconds) noexcept {
   if (!g_learnt.load(std::memory_order_relaxed)) g_learnt.store(true, std::memory_order_relaxed);
 }
 
+bool look_at_cpu_again(const GemmCall& call, double cpu_s, double gpu_s) noexcept {
+  return g_cpu_rates.look_again(call.m, call.n, call.k, cpu_s, gpu_s);
+}
+
+void learn_looking_again(const GemmCall& call, double expected_s, double seconds) noexcept {
+  g_cpu_rates.learn_looking_again(call.m, call.n, call.k, expected_s, seconds);
+}
+
 bool cpu_rate_was_learnt() noexcept {
   return g_learnt.load(std::memory_order_relaxed);
 }

@@ -14,6 +14,10 @@ const MachineProfile& initial_profile() noexcept;
 // CPU rates learnt by this process, begun from the saved ones.
 const decide::CpuRateLearner& cpu_rates() noexcept;
 void learn_cpu_rate(const GemmCall& call, double seconds) noexcept;
+// Whether a product that the GPU would serve goes to the CPU, to see how long it takes there; then what it
+// took.
+bool look_at_cpu_again(const GemmCall& call, double cpu_s, double gpu_s) noexcept;
+void learn_looking_again(const GemmCall& call, double expected_s, double seconds) noexcept;
 // In this process, not by its parent: a process that has learnt nothing has nothing to save.
 bool cpu_rate_was_learnt() noexcept;
 

@@ -128,6 +128,78 @@ TEST(CpuRateLearner, SnapshotAndPreloadCarryWhatIsConfirmed) {
   EXPECT_NEAR(fresh.predict(1000, 1000, 1000, p), kFlops1000 / 3e11, 1e-9);
 }
 
+// --- looking again ---
+
+// Calls of one size: the GPU serves them, but for those that look at the CPU. Seconds in all, and those
+// looks.
+struct Day {
+  double seconds = 0;
+  int looks = 0;
+};
+Day serve(CpuRateLearner& learner, int calls, double cpu_s, double gpu_s) {
+  const MachineProfile p = threads(4);
+  Day day;
+  for (int i = 0; i < calls; ++i) {
+    const double expected = learner.predict(1000, 1000, 1000, p);
+    const bool looks = learner.look_again(1000, 1000, 1000, expected, gpu_s);
+    if (looks) learner.learn_looking_again(1000, 1000, 1000, expected, cpu_s);
+    day.seconds += looks ? cpu_s : gpu_s;
+    day.looks += looks;
+  }
+  return day;
+}
+
+TEST(CpuRateLearner, LookingAgainCostsAHundredth) {
+  // As expected; and where the CPU has become much slower, which a look has to find out at its own cost.
+  for (const double slower : {1.0, 1.5, 20.0}) {
+    for (const double ratio : {1.18, 1.5, 3.0, 7.9}) {
+      CpuRateLearner learner;
+      teach(learner, 1000, kFlops1000 / (0.01 * ratio));
+      const Day day = serve(learner, 10000, 0.01 * ratio * slower, 0.01);
+      EXPECT_GT(day.looks, 0) << ratio << ' ' << slower;
+      const double last_s = 0.01 * (ratio * slower - 1);  // may not be paid for yet
+      EXPECT_LE(day.seconds, 100 * 1.0101 + last_s) << ratio << ' ' << slower;
+    }
+  }
+}
+
+TEST(CpuRateLearner, LookingAgainFindsWhatABusyDayHid) {
+  for (const double ratio : {1.18, 2.0, 7.9}) {
+    CpuRateLearner learner;
+    teach(learner, 1000, kFlops1000 / (0.01 * ratio));
+    int calls = 0;
+    while (serve(learner, 1, 0.005, 0.01).looks == 0) ASSERT_LT(++calls, 1000);
+    // At once and wholly: one that is faster was not disturbed.
+    EXPECT_NEAR(learner.predict(1000, 1000, 1000, threads(4)), 0.005, 1e-7) << ratio;
+    EXPECT_NEAR(calls, 100 * (ratio - 1), 0.02 * 100 * (ratio - 1) + 2) << ratio;
+  }
+}
+
+TEST(CpuRateLearner, LookingAgainSpeaksForTheCpuOrNotAtAll) {
+  CpuRateLearner learner;
+  const MachineProfile p = threads(4);
+  teach(learner, 1000, kFlops1000 / 0.02);
+  (void)serve(learner, 10000, 0.03, 0.01);  // its threads had gone to sleep
+  EXPECT_NEAR(learner.predict(1000, 1000, 1000, p), 0.02, 1e-7);
+}
+
+TEST(CpuRateLearner, NoLookWhereTheCpuIsFarBehindOrNothingIsKnown) {
+  CpuRateLearner learner;
+  teach(learner, 1000, kFlops1000 / 0.1);
+  EXPECT_EQ(serve(learner, 100000, 0.1, 0.01).looks, 0);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(learner.look_again(1000, 1000, 1000, 0, 0));
+    EXPECT_FALSE(learner.look_again(1000, 1000, 1000, 1, 0));
+    EXPECT_FALSE(learner.look_again(1000, 1000, 1000, std::numeric_limits<double>::quiet_NaN(), 1));
+  }
+}
+
+TEST(CpuRateLearner, SizesLookForThemselves) {
+  CpuRateLearner learner;
+  for (int i = 0; i < 100; ++i) (void)learner.look_again(1000, 1000, 1000, 0.03, 0.01);
+  EXPECT_FALSE(learner.look_again(2000, 2000, 2000, 0.03, 0.01));
+}
+
 TEST(CpuRateLearner, ManyThreads) {
   CpuRateLearner learner;
   const MachineProfile p = threads(4);

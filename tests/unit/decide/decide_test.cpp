@@ -202,6 +202,7 @@ TEST(Decide, EveryReasonHasAName) {
   EXPECT_STREQ(to_string(Route::cpu), "cpu");
   EXPECT_STREQ(to_string(Route::gpu), "gpu");
   EXPECT_STREQ(to_string(Reason::in_fork_child), "in_fork_child");
+  EXPECT_STREQ(to_string(Reason::cpu_looked_at), "cpu_looked_at");
 }
 
 }  // namespace

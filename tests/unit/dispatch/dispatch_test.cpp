@@ -167,6 +167,9 @@ TEST_F(Correction, GpuThatDisappoints) {
 TEST_F(Correction, GpuThatDisappointsSeveral) {
   expect_right("gpu that disappoints several");
 }
+TEST_F(Correction, CpuThatWasBusy) {
+  expect_right("cpu that was busy", {{"GEMMHOIST_TEST_CPU_FLOPS", "272e6"}});
+}
 TEST_F(Correction, QueueOfCallers) {
   expect_right("queue of callers");
 }

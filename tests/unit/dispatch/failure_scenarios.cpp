@@ -1,5 +1,8 @@
 // A GPU that fails, in every way that passes or does not, and one that disappoints.
+#include <dlfcn.h>
+
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -239,6 +242,27 @@ std::string gpu_that_disappoints() {
   return {};
 }
 
+// The CPU was busy with others while its rate was learnt, and the GPU has served this size since. Looking
+// again costs a hundredth of the time at most, and finds that the CPU is the faster one.
+std::string cpu_that_was_busy() {
+  backend().call_delay_us = 15'000;
+  TRY(bring_up());
+  TRY(multiply_until("gpu:gpu_faster", 20));
+  void* blas = dlopen(std::getenv("GEMMHOIST_FALLBACK"), RTLD_NOW | RTLD_NOLOAD);
+  CHECK(blas != nullptr);
+  const auto set_rate = reinterpret_cast<void (*)(double)>(dlsym(blas, "slow_blas_set_rate"));
+  CHECK(set_rate != nullptr);
+  set_rate(0);  // some ms instead of 30
+  const std::size_t before = log_size();
+  for (int i = 0; i < 20; ++i) TRY(multiply());
+  TRY(log_is("(gpu:gpu_faster ){20}", before));  // not yet
+  TRY(multiply_until("cpu:cpu_looked_at", 20));
+  const std::size_t looked = log_size();
+  for (int i = 0; i < 3; ++i) TRY(multiply());
+  TRY(log_is("(cpu:cpu_faster ){3}", looked));
+  return {};
+}
+
 // The same where calls always find others before them.
 std::string gpu_that_disappoints_several() {
   backend().call_delay_us = 9'000;
@@ -265,6 +289,7 @@ std::string queue_of_callers() {
 }
 
 constexpr Scenario kScenarios[] = {
+    {"cpu that was busy", cpu_that_was_busy},
     {"transient failure", transient_failure},
     {"memory goes and comes back", memory_goes_and_comes_back},
     {"memory never comes back", memory_never_comes_back},

@@ -63,6 +63,7 @@ TEST(Counters, ThreadsWithoutAShardOfTheirOwnCountToo) {
           ++strangers;
           add(Counter::calls_cblas);
           add(Counter::calls_cpu);
+          add(Counter::tiles_rescued);
         }
       });
   }
@@ -70,6 +71,10 @@ TEST(Counters, ThreadsWithoutAShardOfTheirOwnCountToo) {
   EXPECT_EQ(total(Counter::calls_cblas), std::uint64_t{kThreads} * kTimes);
   EXPECT_EQ(total(Counter::calls_cpu), std::uint64_t{kThreads} * kTimes);
   EXPECT_GT(strangers, 0U);
+  // None of them counted where the owner of a shard may be adding without a lock.
+  EXPECT_EQ(total(Counter::tiles_rescued), strangers);
+  for (const detail::Shard& shard : detail::shards)
+    EXPECT_EQ(shard.values[static_cast<std::size_t>(Counter::tiles_rescued)], 0U);
   EXPECT_LT(strangers, std::uint64_t{kThreads} * kTimes / 2);
   for (int t = 0; t < 100; ++t) std::thread([] { add(Counter::calls_gpu); }).join();
   EXPECT_EQ(total(Counter::calls_gpu), std::uint64_t{kThreads} + 100);
