@@ -15,9 +15,12 @@
 #include <atomic>
 #include <barrier>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
@@ -57,20 +60,53 @@ struct Options {
 // --- the worker
 // ---------------------------------------------------------------------------------------------
 
-std::vector<float> small_integers(int rows, int columns, int modulus) {
-  std::vector<float> matrix(static_cast<std::size_t>(rows) * columns);
-  for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<float>(i % modulus) - 2.0f;
-  return matrix;
-}
+// Three matrices at the same place of a page in every process: what else a process allocates before, a
+// preloaded library's link map for instance, moves those of malloc, and a product of 64 cubed is a quarter
+// slower where lines of the cache are split.
+class Operands {
+ public:
+  explicit Operands(const Case& c)
+      : a_(lines(c.m, c.k)), b_(lines(c.k, c.n)), c_(lines(c.m, c.n)), memory_(allocate(a_ + b_ + c_)) {
+    fill(a(), a_, 7);
+    fill(b(), b_, 5);
+    fill(product(), c_, 1);
+  }
+  float* a() const { return memory_.get(); }
+  float* b() const { return a() + a_; }
+  float* product() const { return b() + b_; }
+
+ private:
+  struct Free {
+    void operator()(float* memory) const { std::free(memory); }
+  };
+  // Floats of a matrix, to the end of its last line and one line more: matrices of whole pages would alias.
+  static std::size_t lines(int rows, int columns) {
+    constexpr std::size_t kLine = 16;
+    return (static_cast<std::size_t>(rows) * columns + kLine - 1) / kLine * kLine + kLine;
+  }
+  static std::unique_ptr<float, Free> allocate(std::size_t floats) {
+    constexpr std::size_t kPage = 4096;
+    const std::size_t bytes = (floats * sizeof(float) + kPage - 1) / kPage * kPage;
+    std::unique_ptr<float, Free> memory(static_cast<float*>(std::aligned_alloc(kPage, bytes)));
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+  }
+  static void fill(float* matrix, std::size_t count, int modulus) {
+    for (std::size_t i = 0; i < count; ++i)
+      matrix[i] = static_cast<float>(i % static_cast<std::size_t>(modulus)) - 2.0f;
+  }
+
+  std::size_t a_, b_, c_;
+  std::unique_ptr<float, Free> memory_;
+};
 
 // Calls for `seconds` after a warm-up as long as a third of it; products a second of this thread.
 double product_rate(Cblas* sgemm, const Case& c, double seconds, std::barrier<>& together) {
   constexpr int kColumnMajor = 102, kNoTrans = 111;
-  const std::vector<float> a = small_integers(c.m, c.k, 7), b = small_integers(c.k, c.n, 5);
-  std::vector<float> product(static_cast<std::size_t>(c.m) * c.n);
+  const Operands x(c);
   const auto call = [&] {
-    sgemm(kColumnMajor, kNoTrans, kNoTrans, c.m, c.n, c.k, 1.0f, a.data(), c.m, b.data(), c.k, 0.0f,
-          product.data(), c.m);
+    sgemm(kColumnMajor, kNoTrans, kNoTrans, c.m, c.n, c.k, 1.0f, x.a(), c.m, x.b(), c.k, 0.0f, x.product(),
+          c.m);
   };
   // The clock is read once a batch, so that reading it costs nothing beside a call of a microsecond.
   int batch = 1;

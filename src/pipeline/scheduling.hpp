@@ -1,8 +1,8 @@
 // Scheduling: threads of ours run soon after they wake, and not all on one CPU, even where every CPU is busy.
 //
 // A program that calls a CPU BLAS between our calls leaves that BLAS' threads spinning on all CPUs: OpenBLAS'
-// for 2^28 cycles, a tenth of a second. On 16 CPUs with Linux 6.18 products of 512, 1024 and 2048 then took
-// 2.6, 5.7 and 16 ms instead of 0.4, 0.9 and 1.9: the time of one CPU.
+// for 2^28 cycles, a tenth of a second. Threads that wake meanwhile then wait for the scheduler's slice to
+// end, or for each other on one CPU, and a product takes several times as long.
 #pragma once
 
 namespace gemmhoist::pipeline {
