@@ -27,6 +27,11 @@ constexpr std::int64_t kThinnest = 8;
 constexpr KernelDescriptor kNominalKernels[] = {
     {"large", KernelRole::gemm, Precision::fp32, 0, 128, 256, 32, 3, 256, 0, 1},
     {"small", KernelRole::gemm, Precision::fp32, 0, 64, 64, 16, 3, 64, 0, 4},
+    {"bf16x6", KernelRole::gemm_prepared, Precision::bf16x6, 0, 128, 128, 32, 4, 384, 0, 1},
+    {"bf16x6", KernelRole::prepare, Precision::bf16x6, 0, 128, 32, 1, 1, 256, 0, 4},
+    {"bf16x6", KernelRole::gemm_leftover, Precision::bf16x6, 0, 128, 128, 16, 3, 128, 0, 2},
+    {"tf32", KernelRole::gemm_prepared, Precision::tf32, 0, 256, 128, 32, 4, 384, 0, 1},
+    {"tf32", KernelRole::prepare, Precision::tf32, 0, 128, 32, 1, 1, 256, 0, 4},
 };
 
 double estimate(const DecisionInput& input, const MachineProfile& profile) noexcept {
@@ -37,6 +42,7 @@ double estimate(const DecisionInput& input, const MachineProfile& profile) noexc
   product.trans_a = input.trans_a;
   product.trans_b = input.trans_b;
   product.beta_zero = input.beta_zero;
+  product.precision = input.precision;
   product.kernels = kNominalKernels;
   product.device_bytes = input.device_bytes > 0 ? input.device_bytes : std::int64_t{1} << 62;
   product.pinned_bytes = input.pinned_bytes;

@@ -67,6 +67,7 @@ struct DecisionInput {
   std::int64_t m = 0, n = 0, k = 0;
   Transpose trans_a = Transpose::no, trans_b = Transpose::no;
   bool beta_zero = true;
+  Precision precision = Precision::fp32;
   std::int64_t device_bytes = 0;                       // what a plan may use there; 0: not known, enough
   std::int64_t pinned_bytes = std::int64_t{64} << 20;  // of the pinned arena
   config::RouteMode mode = config::RouteMode::automatic;

@@ -80,6 +80,11 @@ class Device {
                         const GemmKernelParams& params) noexcept = 0;
   virtual Status launch(Stream stream, const KernelDescriptor& kernel,
                         const TransposeKernelParams& params) noexcept = 0;
+  virtual Status launch(Stream stream, const KernelDescriptor& kernel,
+                        const PrepareKernelParams& params) noexcept = 0;
+  // Roles gemm_prepared and gemm_leftover.
+  virtual Status launch(Stream stream, const KernelDescriptor& kernel,
+                        const PreparedGemmKernelParams& params) noexcept = 0;
 
   virtual Status record(Event event, Stream stream) noexcept = 0;
   // Whether events recorded from now on keep time, as both that elapsed_seconds() is asked about must; they

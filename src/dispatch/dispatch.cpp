@@ -84,6 +84,7 @@ Decision decide_route(RouteMode mode, const GemmCall& call) noexcept {
   input.trans_a = call.trans_a;
   input.trans_b = call.trans_b;
   input.beta_zero = call.beta == 0;
+  input.precision = config::options().precision;
   input.mode = mode;
   input.cpu_s = cpu_rates().predict(call.m, call.n, call.k, profile);
   input.gpu = gpu_state();
@@ -151,6 +152,7 @@ struct GpuRun {
   const char* route = "gpu";
   const char* kernel = "";
   pipeline::CallTimes times;
+  pipeline::Leftover leftover;
 };
 
 pipeline::CallTimes times_of(const pipeline::Job& job) noexcept {
@@ -168,6 +170,9 @@ bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, 
     observe::add(Counter::tiles_gpu, static_cast<std::uint64_t>(pipeline::tiles_written(*job)));
     run.times = times_of(*job);
     run.kernel = pipeline::kernel_name(*job);
+    run.leftover = pipeline::leftover(*job);
+    observe::add(Counter::range_tiles, static_cast<std::uint64_t>(run.leftover.of));
+    observe::add(Counter::range_tiles_fp32, static_cast<std::uint64_t>(run.leftover.tiles));
     if (answer.outcome == pipeline::Outcome::done) {
       observe::add(Counter::calls_gpu);
     } else {
@@ -197,6 +202,8 @@ void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decis
   record.measured_s = 1e-9 * static_cast<double>(os::monotonic_ns() - begin_ns);
   record.submit_s = run.times.submit_s;
   record.kernel_s = run.times.kernel_s;
+  record.range_tiles = run.leftover.of;
+  record.range_tiles_fp32 = run.leftover.tiles;
   observe::log_call(record);
 }
 

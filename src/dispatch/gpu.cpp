@@ -238,6 +238,7 @@ Status StartTask::make_ready(device::Device& device, pipeline::Engine*& engine) 
   engine_options.host_threads = options.host_threads;
   engine_options.pinned_bytes = options.pinned_mib << 20;
   engine_options.device_bytes = options.device_mib << 20;
+  engine_options.precision = options.precision;
   GEMMHOIST_RETURN_IF_FAILED(pipeline::make_engine(device, engine_options, engine));
   // Without figures of its own a device still serves; one that was lost meanwhile does not.
   const Status measured = measure_once(*engine, device);

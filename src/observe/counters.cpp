@@ -18,9 +18,9 @@ constexpr std::size_t kShared = 64;
 constinit Shared shared[kShared] = {};
 
 constexpr const char* kNames[] = {
-    "calls_cblas", "calls_fortran", "calls_cblas64", "calls_fortran64",  "calls_illegal", "calls_trivial",
-    "calls_cpu",   "calls_gpu",     "calls_rescued", "tiles_gpu",        "tiles_rescued", "bytes_h2d",
-    "bytes_d2h",   "gpu_starts",    "gpu_failures",  "range_tiles_fp32",
+    "calls_cblas", "calls_fortran", "calls_cblas64", "calls_fortran64", "calls_illegal",    "calls_trivial",
+    "calls_cpu",   "calls_gpu",     "calls_rescued", "tiles_gpu",       "tiles_rescued",    "bytes_h2d",
+    "bytes_d2h",   "gpu_starts",    "gpu_failures",  "range_tiles",     "range_tiles_fp32",
 };
 static_assert(sizeof kNames / sizeof kNames[0] == kCounters);
 

@@ -23,7 +23,8 @@ enum class Counter : std::uint8_t {
   bytes_d2h,
   gpu_starts,
   gpu_failures,
-  range_tiles_fp32,  // tiles of a faster mode that had to run in fp32
+  range_tiles,       // tiles of 128 x 128, by slices of k, of products in bf16x6
+  range_tiles_fp32,  // those of them that had to run in fp32
   count_             // number of counters
 };
 

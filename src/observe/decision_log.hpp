@@ -19,6 +19,7 @@ struct CallRecord {
   double measured_s;                        // what the caller waited; 0: not timed
   double kernel_s;                          // device time of the arithmetic; 0: not known
   double submit_s;                          // the worker's own work until everything was queued; 0: not known
+  std::int64_t range_tiles, range_tiles_fp32;  // of a product in bf16x6, and those made in fp32; else 0
 };
 
 bool call_log_enabled() noexcept;                  // cheap: an atomic load

@@ -57,6 +57,8 @@ void describe_call(os::Line& line, const CallRecord& r) noexcept {
     if (r.kernel_s > 0) line.milliseconds(r.kernel_s).text(" ms ");
     line.text(r.kernel);
   }
+  if (r.range_tiles_fp32 > 0)
+    line.text(", tiles in fp32 ").integer(r.range_tiles_fp32).text(" of ").integer(r.range_tiles);
 }
 
 void encode_call(os::Line& line, const CallRecord& r) noexcept {
@@ -82,6 +84,8 @@ void encode_call(os::Line& line, const CallRecord& r) noexcept {
   time_field(line, "predicted_cpu_ms", r.predicted_cpu_s);
   time_field(line, "submit_ms", r.submit_s);
   time_field(line, "kernel_ms", r.kernel_s);
+  field(line, "range_tiles").integer(r.range_tiles);
+  field(line, "range_tiles_fp32").integer(r.range_tiles_fp32);
   line.character('}');
 }
 
@@ -120,7 +124,8 @@ void describe_summary(os::Line& line, int index) noexcept {
       put(", failures ", Counter::gpu_failures, "");
       put(", tiles ", Counter::tiles_gpu, "");
       put(", tiles rescued ", Counter::tiles_rescued, "");
-      put(", tiles back in fp32 ", Counter::range_tiles_fp32, "");
+      put(", bf16x6 tiles ", Counter::range_tiles, "");
+      put(", in fp32 ", Counter::range_tiles_fp32, "");
       line.text(", to device ");
       append_bytes(line, total(Counter::bytes_h2d));
       line.text(", back ");

@@ -19,6 +19,15 @@ DeviceArena::Sizes DeviceArena::sizes(const plan::Plan& plan, std::int64_t landi
   sizes[panels_b] = plan.b_bytes * plan.panel_buffers + kPanelSlackBytes;
   sizes[results] = plan.c_bytes * plan.c_buffers;
   sizes[landing] = landing_bytes;
+  const plan::Images& images = plan.images;
+  sizes[images_a] = images.a_units * images.unit_bytes * plan.panel_buffers;
+  sizes[images_b] = images.b_units * images.unit_bytes * plan.panel_buffers;
+  if (images.ranged()) {
+    constexpr std::int64_t kRange = sizeof(MagnitudeRange);
+    sizes[ranges_a] = images.a_units * kRange * plan.panel_buffers;
+    sizes[ranges_b] = images.b_units * kRange * plan.panel_buffers;
+    sizes[marks] = images.mark_bytes;
+  }
   return sizes;
 }
 

@@ -12,7 +12,8 @@ namespace gemmhoist::pipeline {
 
 class DeviceArena {
  public:
-  enum Kind { panels_a, panels_b, results, landing, kinds_ };
+  // Images, their units' ranges and the marks of tiles: only where a plan has images.
+  enum Kind { panels_a, panels_b, results, landing, images_a, images_b, ranges_a, ranges_b, marks, kinds_ };
   using Sizes = std::array<std::int64_t, kinds_>;
 
   // What the plan's buffers come to. `landing_bytes`: the landing ring.

@@ -39,6 +39,7 @@ class Engine {
   void set_profile(const MachineProfile& profile) noexcept;
   float* pinned() const noexcept { return pinned_; }
   std::int64_t pinned_bytes() const noexcept { return pinned_bytes_; }
+  Precision precision() const noexcept { return options_.precision; }
   // Fills the pinned arena's pages, or copies between its halves, with all threads: for measure().
   void run_task(const CopyTask& task) noexcept;
 

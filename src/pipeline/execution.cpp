@@ -56,6 +56,25 @@ device::DevicePointer panel(const Context& context, const plan::Step& step, plan
          static_cast<std::uint64_t>(buffer + element * kElement);
 }
 
+PanelImage panel_image(const Context& context, const plan::Step& step, plan::Operand operand,
+                       const plan::Range& span) noexcept {
+  const plan::Plan& plan = context.plan;
+  const plan::Images& images = plan.images;
+  const plan::Block& block = plan.blocks[static_cast<std::size_t>(step.block)];
+  const bool is_a = operand == plan::Operand::a;
+  const std::int64_t row = (span.begin - (is_a ? block.rows.begin : block.cols.begin)) / kImageRows;
+  const auto unit = static_cast<std::uint64_t>(step.buffer * (is_a ? images.a_units : images.b_units) +
+                                               row * images.unit_pitch);
+  PanelImage image;
+  image.units = context.arena.at(is_a ? DeviceArena::images_a : DeviceArena::images_b) +
+                unit * static_cast<std::uint64_t>(images.unit_bytes);
+  if (images.ranged()) {
+    image.ranges = context.arena.at(is_a ? DeviceArena::ranges_a : DeviceArena::ranges_b) +
+                   unit * sizeof(MagnitudeRange);
+  }
+  return image;
+}
+
 Grid cut_pieces(std::int64_t width, std::int64_t height, std::int64_t piece_elements) noexcept {
   const std::int64_t least = divide_up(width * height, CopyQueue::kMostPieces / 4);
   return cut(width, height, std::max(piece_elements, least));
@@ -69,6 +88,7 @@ Status Execution::run(Ledger& ledger) {
   choose_main_kernel();
   context_.job.ledger.store(&ledger, std::memory_order_release);
   GEMMHOIST_RETURN_IF_FAILED(walk());
+  context_.job.leftovers = {leftovers_.count(), leftovers_.of()};
   context_.job.call_times.submit_s = 1e-9 * static_cast<double>(submit_ns_);
   uploads_.trace_rest();
   return context_.timed ? read_kernel_times() : Status();
@@ -79,7 +99,7 @@ Status Execution::walk() noexcept {
     GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::kBase, device::Stream::h2d, true));
     context_.base_ns = observe::now_ns();
   }
-  while (next_step_ < context_.plan.steps.size() || !write_backs_.finished()) {
+  while (next_step_ < context_.plan.steps.size() || !write_backs_.finished() || !leftovers_.finished()) {
     if (context_.job.gate.is_closed()) return Status(StatusCode::cancelled, "call");
     const std::uint32_t completions = context_.queue.completions();
     const std::int64_t begin_ns = observe::now_ns();
@@ -87,6 +107,8 @@ Status Execution::walk() noexcept {
     GEMMHOIST_RETURN_IF_FAILED(uploads_.publish(progressed));
     GEMMHOIST_RETURN_IF_FAILED(issue_step(progressed));
     GEMMHOIST_RETURN_IF_FAILED(write_backs_.advance(issued_, progressed));
+    const bool c_is_queued = next_step_ == context_.plan.steps.size() && write_backs_.all_issued();
+    GEMMHOIST_RETURN_IF_FAILED(leftovers_.advance(c_is_queued, progressed));
     if (progressed) {
       submit_ns_ += observe::now_ns() - begin_ns;
       idle_since_ns_ = 0;
@@ -158,8 +180,33 @@ Status Execution::issue_compute(std::size_t index) noexcept {
   params.accumulate = step.accumulate ? 1 : 0;
   if (context_.timed)
     GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::begin(Events::kSteps, index), stream, true));
-  GEMMHOIST_RETURN_IF_FAILED(context_.device.launch(stream, kernel, params));
+  GEMMHOIST_RETURN_IF_FAILED(launch(step, stream, params));
   return context_.record(Events::end(Events::kSteps, index), stream, context_.timed);
+}
+
+// The panels' product, or that of their images and behind it, in fp32, the tiles which it left out.
+Status Execution::launch(const plan::Step& step, device::Stream stream,
+                         const GemmKernelParams& params) noexcept {
+  const plan::Images& images = context_.plan.images;
+  const auto kernels = context_.device.kernels();
+  const KernelDescriptor& kernel = kernels[static_cast<std::size_t>(step.kernel)];
+  if (!images.used()) return context_.device.launch(stream, kernel, params);
+  const PanelImage a = panel_image(context_, step, plan::Operand::a, step.rows);
+  const PanelImage b = panel_image(context_, step, plan::Operand::b, step.cols);
+  PreparedGemmKernelParams prepared{};
+  prepared.gemm = params;
+  prepared.a_image = reinterpret_cast<const void*>(a.units);
+  prepared.b_image = reinterpret_cast<const void*>(b.units);
+  prepared.a_ranges = reinterpret_cast<const MagnitudeRange*>(a.ranges);
+  prepared.b_ranges = reinterpret_cast<const MagnitudeRange*>(b.ranges);
+  prepared.a_unit_pitch = prepared.b_unit_pitch = images.unit_pitch;
+  if (images.ranged()) {
+    prepared.out_of_range = reinterpret_cast<std::uint8_t*>(context_.arena.at(DeviceArena::marks) +
+                                                            static_cast<std::uint64_t>(step.marks));
+  }
+  GEMMHOIST_RETURN_IF_FAILED(context_.device.launch(stream, kernel, prepared));
+  if (images.leftover < 0) return {};
+  return context_.device.launch(stream, kernels[static_cast<std::size_t>(images.leftover)], prepared);
 }
 
 bool Execution::all_issued(const std::vector<std::int32_t>& steps) const noexcept {

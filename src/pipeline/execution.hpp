@@ -22,7 +22,8 @@ struct Events {
   static constexpr device::Event kLanding = kH2d + 2 * kMostSlots;
   static constexpr device::Event kD2h = kLanding + kMostSlots;
   static constexpr device::Event kBase = kD2h + 2 * kMostSlots;
-  static constexpr device::Event kSteps = kBase + 1;
+  static constexpr device::Event kMarks = kBase + 1;
+  static constexpr device::Event kSteps = kMarks + 1;
 
   static device::Event begin(device::Event group, std::size_t i) noexcept {
     return group + 2 * static_cast<device::Event>(i);
@@ -76,6 +77,14 @@ inline std::int32_t landing_slots(const plan::Plan& plan) noexcept {
 device::DevicePointer panel(const Context& context, const plan::Step& step, plan::Operand operand,
                             const plan::Range& span, std::int64_t depth) noexcept;
 
+// The same panel's image.
+struct PanelImage {
+  device::DevicePointer units = 0;
+  device::DevicePointer ranges = 0;  // 0: the precision has none
+};
+PanelImage panel_image(const Context& context, const plan::Step& step, plan::Operand operand,
+                       const plan::Range& span) noexcept;
+
 // Cuts `grid` of elements into pieces for threads, not more than the queue can count.
 Grid cut_pieces(std::int64_t width, std::int64_t height, std::int64_t piece_elements) noexcept;
 
@@ -119,6 +128,7 @@ class Uploads {
   Status begin_step(const plan::Step& step) noexcept;
   Status end_step(std::int32_t index) noexcept;
   Status zero_padding(const plan::Step& step, device::Stream stream) noexcept;
+  Status make_image(const plan::Step& step) noexcept;
   Status slot_is_free(std::size_t slot, bool& free) noexcept;
   void trace_slot(std::size_t slot) noexcept;
   Status issue_chunk(Chunk& chunk) noexcept;
@@ -128,12 +138,13 @@ class Uploads {
   Context& context_;
   std::vector<Chunk> chunks_;
   std::vector<Slot> slots_;
-  std::int64_t depth_padding_ = 1;
+  // What a panel is padded to: steps of k, and for its image rows of A and columns of B.
+  std::int64_t depth_padding_ = 1, row_padding_ = kImageRows, col_padding_ = kImageRows;
   std::size_t next_fill_ = 0, next_issue_ = 0;  // chunks
   std::size_t filled_ = 0, issued_ = 0;         // chunks that went through a slot, staged or direct
   std::size_t landed_ = 0;
-  std::int32_t begun_ = -1;  // step
-  bool any_landing_ = false;
+  std::int32_t begun_ = -1;         // step
+  bool by_prepare_stream_ = false;  // some panels are completed there
   std::int64_t bytes_ = 0;
 };
 
@@ -150,6 +161,7 @@ class WriteBacks {
   // copy of a step.
   Status advance(std::vector<char>& issued, bool& progressed) noexcept;
   bool finished() const noexcept { return retired_ == chunks_.size(); }
+  bool all_issued() const noexcept { return issued_ == chunks_.size(); }
   std::int64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -174,6 +186,22 @@ class WriteBacks {
   std::int64_t bytes_ = 0;
 };
 
+// --- tiles left to fp32 ---
+
+class Leftovers {
+ public:
+  explicit Leftovers(Context& context) noexcept : context_(context) {}
+  // `c_is_queued`: the copies of all results are; the marks follow them.
+  Status advance(bool c_is_queued, bool& progressed) noexcept;
+  bool finished() const noexcept { return home_ == context_.plan.images.mark_bytes; }
+  std::int64_t count() const noexcept { return count_; }
+  std::int64_t of() const noexcept { return home_; }
+
+ private:
+  Context& context_;
+  std::int64_t home_ = 0, under_way_ = 0, count_ = 0;  // marks
+};
+
 // --- the whole walk ---
 
 class Execution {
@@ -184,6 +212,7 @@ class Execution {
       : context_(context),
         uploads_(context),
         write_backs_(context),
+        leftovers_(context),
         few_cpus_(few_cpus),
         idle_helps_(idle_helps) {}
 
@@ -198,6 +227,7 @@ class Execution {
   Status walk() noexcept;
   Status issue_step(bool& progressed) noexcept;
   Status issue_compute(std::size_t index) noexcept;
+  Status launch(const plan::Step& step, device::Stream stream, const GemmKernelParams& params) noexcept;
   bool all_issued(const std::vector<std::int32_t>& steps) const noexcept;
   void idle(std::uint32_t completions) noexcept;
   void choose_main_kernel() noexcept;
@@ -206,6 +236,7 @@ class Execution {
   Context& context_;
   Uploads uploads_;
   WriteBacks write_backs_;
+  Leftovers leftovers_;
   std::vector<char> issued_;  // of each step: its end event is recorded
   std::size_t next_step_ = 0;
   const bool few_cpus_;

@@ -184,6 +184,10 @@ CallTimes times(const Job& job) noexcept {
   return times;
 }
 
+Leftover leftover(const Job& job) noexcept {
+  return finished(job) ? job.leftovers : Leftover();
+}
+
 const char* kernel_name(const Job& job) noexcept {
   return job.kernel.load(std::memory_order_acquire);
 }

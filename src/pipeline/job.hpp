@@ -35,6 +35,7 @@ class Job final : public device::Task {
   // Written by the worker before the phase becomes finished.
   Status worker_status;
   CallTimes call_times;
+  Leftover leftovers;
   std::int64_t uploaded_bytes = 0, downloaded_bytes = 0;
   std::atomic<const char*> kernel{""};  // the one that does most of the arithmetic
 

@@ -24,20 +24,40 @@ constexpr std::int64_t kPatienceNs = 1'000'000'000;
 // From a caller's hand to the worker and back: two futex wakes.
 constexpr double kHandOverSeconds = 10e-6;
 
+// What a matrix may hold, for as much of the arena as a measurement copies from: half a MiB or a line.
+std::int64_t pattern_elements(const Engine& engine, std::int64_t line) noexcept {
+  constexpr std::int64_t kEnough = (512 << 10) / kElement;
+  const std::int64_t room = engine.pinned_bytes() / kElement;
+  return std::min(std::max(kEnough, line), room) / line * line;
+}
+void fill_pattern(float* values, std::int64_t count) noexcept {
+  std::uint32_t state = 0x9E3779B9;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+    values[i] = static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31F;
+  }
+}
+
 class Meter {
  public:
   Meter(Engine& engine, device::Device& device) noexcept : engine_(engine), device_(device) {}
 
   Status link(Stream stream, LinkRate& rate) noexcept;
   Status kernel(double& flops_per_s) noexcept;
+  // A product of images, its operands not counted; 0 where the device has no kernel for it.
+  Status image_kernel(Precision precision, double& flops_per_s) noexcept;
   double host_copy_bytes_per_s() noexcept;
   Status small_call(double& seconds);
 
  private:
   Status await(device::Event event) noexcept;
   Status copy_seconds(Stream stream, std::int64_t bytes, int count, int repeats, double& least) noexcept;
-  Status launch_seconds(const KernelDescriptor& kernel, const GemmKernelParams& params,
-                        double& seconds) noexcept;
+  template <typename Params>
+  Status launch_seconds(const KernelDescriptor& kernel, const Params& params, double& seconds) noexcept;
+  template <typename Params>
+  Status rate(const KernelDescriptor& kernel, Params params, double& flops_per_s) noexcept;
+  Status reserve(const DeviceArena::Sizes& sizes) noexcept;
+  Status make_image(const KernelDescriptor& prepare, const PrepareKernelParams& params) noexcept;
 
   Engine& engine_;
   device::Device& device_;
@@ -127,8 +147,8 @@ double Meter::host_copy_bytes_per_s() noexcept {
   return static_cast<double>(elements * kElement) / std::max(least, 1e-9);
 }
 
-Status Meter::launch_seconds(const KernelDescriptor& kernel, const GemmKernelParams& params,
-                             double& seconds) noexcept {
+template <typename Params>
+Status Meter::launch_seconds(const KernelDescriptor& kernel, const Params& params, double& seconds) noexcept {
   const device::Event begin = Events::begin(Events::kSteps, 0), end = Events::end(Events::kSteps, 0);
   device_.keep_time(true);
   GEMMHOIST_RETURN_IF_FAILED(device_.record(begin, Stream::compute0));
@@ -140,7 +160,54 @@ Status Meter::launch_seconds(const KernelDescriptor& kernel, const GemmKernelPar
   return {};
 }
 
-// The largest fp32 tile, on two full waves of tiles.
+constexpr std::int64_t kDepth = 1024;
+
+GemmKernelParams& product_of(GemmKernelParams& params) noexcept {
+  return params;
+}
+GemmKernelParams& product_of(PreparedGemmKernelParams& params) noexcept {
+  return params.gemm;
+}
+
+// Two full waves of tiles, about as high as wide.
+void set_extents(const KernelDescriptor& kernel, int sms, GemmKernelParams& params) noexcept {
+  constexpr int kWaves = 2;
+  const int tiles = kWaves * std::max(sms, 1) * std::max(kernel.blocks_per_sm, 1);
+  const int down = std::max(1, static_cast<int>(std::sqrt(static_cast<double>(tiles))));
+  const int across = (tiles + down - 1) / down;
+  params.m = kernel.tile_m * down;
+  params.n = kernel.tile_n * across;
+  params.lda = round_up(params.m, kPanelAlignment);
+  params.ldb = round_up(params.n, kPanelAlignment);
+  params.ldc = params.lda;
+  params.alpha = 1;
+}
+
+template <typename Params>
+Status Meter::rate(const KernelDescriptor& kernel, Params params, double& flops_per_s) noexcept {
+  GemmKernelParams& product = product_of(params);
+  const std::int64_t depth = round_up(kDepth, kernel.tile_k);
+  // A shallow one first: it warms up, and tells whether the deep one is affordable.
+  double seconds = 0;
+  product.k = static_cast<std::int32_t>(round_up(kDepth / 16, kernel.tile_k));
+  GEMMHOIST_RETURN_IF_FAILED(launch_seconds(kernel, params, seconds));
+  if (seconds * static_cast<double>(depth / product.k) < kBudgetSeconds * 2) {
+    product.k = static_cast<std::int32_t>(depth);
+    GEMMHOIST_RETURN_IF_FAILED(launch_seconds(kernel, params, seconds));
+    double again = 0;
+    GEMMHOIST_RETURN_IF_FAILED(launch_seconds(kernel, params, again));
+    seconds = std::min(seconds, again);
+  }
+  const double flops = 2.0 * static_cast<double>(product.m) * product.n * product.k;
+  flops_per_s = flops / seconds;
+  return {};
+}
+
+Status Meter::reserve(const DeviceArena::Sizes& sizes) noexcept {
+  return engine_.arena().reserve(device_, sizes, std::numeric_limits<std::int64_t>::max());
+}
+
+// The largest fp32 tile.
 Status Meter::kernel(double& flops_per_s) noexcept {
   const KernelDescriptor* best = nullptr;
   for (const KernelDescriptor& kernel : device_.kernels()) {
@@ -148,26 +215,14 @@ Status Meter::kernel(double& flops_per_s) noexcept {
     if (best == nullptr || kernel.tile_m * kernel.tile_n > best->tile_m * best->tile_n) best = &kernel;
   }
   if (best == nullptr) return Status(StatusCode::unsupported, "no kernel");
-  constexpr int kWaves = 2;
-  const int sms = std::max(device_.properties().sm_count, 1);
-  const int tiles = kWaves * sms * std::max(best->blocks_per_sm, 1);
-  const int down = std::max(1, static_cast<int>(std::sqrt(static_cast<double>(tiles))));
-  const int across = (tiles + down - 1) / down;
-  constexpr std::int64_t kDepth = 1024;
   const std::int64_t depth = round_up(kDepth, best->tile_k);
   GemmKernelParams params{};
-  params.m = best->tile_m * down;
-  params.n = best->tile_n * across;
-  params.lda = round_up(params.m, kPanelAlignment);
-  params.ldb = round_up(params.n, kPanelAlignment);
-  params.ldc = params.lda;
-  params.alpha = 1;
+  set_extents(*best, device_.properties().sm_count, params);
   DeviceArena::Sizes sizes{};
   sizes[DeviceArena::panels_a] = params.lda * depth * kElement;
   sizes[DeviceArena::panels_b] = params.ldb * depth * kElement;
   sizes[DeviceArena::results] = params.ldc * params.n * kElement;
-  GEMMHOIST_RETURN_IF_FAILED(
-      engine_.arena().reserve(device_, sizes, std::numeric_limits<std::int64_t>::max()));
+  GEMMHOIST_RETURN_IF_FAILED(reserve(sizes));
   const auto zero = [&](DeviceArena::Kind kind) {
     const auto bytes = static_cast<std::size_t>(sizes[kind]);
     return device_.fill_zero(Stream::compute0, engine_.arena().at(kind), bytes, bytes, 1);
@@ -177,20 +232,88 @@ Status Meter::kernel(double& flops_per_s) noexcept {
   params.a = reinterpret_cast<const float*>(engine_.arena().at(DeviceArena::panels_a));
   params.b = reinterpret_cast<const float*>(engine_.arena().at(DeviceArena::panels_b));
   params.c = reinterpret_cast<float*>(engine_.arena().at(DeviceArena::results));
-  // A shallow one first: it warms up, and tells whether the deep one is affordable.
-  double seconds = 0;
-  params.k = static_cast<std::int32_t>(round_up(kDepth / 16, best->tile_k));
-  GEMMHOIST_RETURN_IF_FAILED(launch_seconds(*best, params, seconds));
-  if (seconds * static_cast<double>(depth / params.k) < kBudgetSeconds * 2) {
-    params.k = static_cast<std::int32_t>(depth);
-    GEMMHOIST_RETURN_IF_FAILED(launch_seconds(*best, params, seconds));
-    double again = 0;
-    GEMMHOIST_RETURN_IF_FAILED(launch_seconds(*best, params, again));
-    seconds = std::min(seconds, again);
+  return rate(*best, params, flops_per_s);
+}
+
+// An image of values in (-1, 1), whole lines of one pattern: on zeros tensor cores draw less power, and a
+// chip at its limit then runs a quarter faster than on anybody's data.
+Status Meter::make_image(const KernelDescriptor& prepare, const PrepareKernelParams& params) noexcept {
+  const std::int64_t pattern = pattern_elements(engine_, params.k_stride);
+  if (pattern == 0) return Status(StatusCode::out_of_memory, "pinned arena");
+  fill_pattern(engine_.pinned(), pattern);
+  const std::int64_t elements = params.k_stride * params.k;
+  for (std::int64_t begin = 0; begin < elements; begin += pattern) {
+    device::Copy2D copy;
+    copy.host = engine_.pinned();
+    copy.device =
+        reinterpret_cast<device::DevicePointer>(params.source) + static_cast<std::uint64_t>(begin * kElement);
+    copy.width = static_cast<std::size_t>(std::min(pattern, elements - begin) * kElement);
+    copy.host_pitch = copy.device_pitch = copy.width;
+    copy.height = 1;
+    GEMMHOIST_RETURN_IF_FAILED(device_.copy_h2d(Stream::compute0, copy));
   }
-  const double flops = 2.0 * static_cast<double>(params.m) * params.n * params.k;
-  flops_per_s = flops / seconds;
-  return {};
+  GEMMHOIST_RETURN_IF_FAILED(device_.launch(Stream::compute0, prepare, params));
+  GEMMHOIST_RETURN_IF_FAILED(device_.record(Events::kBase, Stream::compute0));
+  return await(Events::kBase);  // the arena is free again
+}
+
+Status Meter::image_kernel(Precision precision, double& flops_per_s) noexcept {
+  flops_per_s = 0;
+  const auto kernels = device_.kernels();
+  const auto find = [&](KernelRole role) {
+    return std::find_if(kernels.begin(), kernels.end(), [&](const KernelDescriptor& kernel) {
+      return kernel.role == role && kernel.precision == precision;
+    });
+  };
+  const auto product = find(KernelRole::gemm_prepared), prepare = find(KernelRole::prepare);
+  if (product == kernels.end() || prepare == kernels.end()) return {};
+  const std::int64_t depth = round_up(round_up(kDepth, product->tile_k), kImageK);
+  PreparedGemmKernelParams params{};
+  GemmKernelParams& gemm = params.gemm;
+  set_extents(*product, device_.properties().sm_count, gemm);
+  const ImageFacts facts = image_facts(precision);
+  const std::int64_t pitch = depth / kImageK;
+  const std::int64_t a_units = divide_up(gemm.m, kImageRows) * pitch,
+                     b_units = divide_up(gemm.n, kImageRows) * pitch;
+  DeviceArena::Sizes sizes{};
+  sizes[DeviceArena::panels_a] = gemm.lda * depth * kElement;
+  sizes[DeviceArena::panels_b] = gemm.ldb * depth * kElement;
+  sizes[DeviceArena::results] = gemm.ldc * gemm.n * kElement;
+  sizes[DeviceArena::images_a] = a_units * facts.unit_bytes();
+  sizes[DeviceArena::images_b] = b_units * facts.unit_bytes();
+  sizes[DeviceArena::ranges_a] = a_units * static_cast<std::int64_t>(sizeof(MagnitudeRange));
+  sizes[DeviceArena::ranges_b] = b_units * static_cast<std::int64_t>(sizeof(MagnitudeRange));
+  sizes[DeviceArena::marks] = divide_up(gemm.m, kImageRows) * divide_up(gemm.n, kImageRows);
+  GEMMHOIST_RETURN_IF_FAILED(reserve(sizes));
+  const auto at = [&](DeviceArena::Kind kind) { return reinterpret_cast<void*>(engine_.arena().at(kind)); };
+  gemm.a = static_cast<const float*>(at(DeviceArena::panels_a));
+  gemm.b = static_cast<const float*>(at(DeviceArena::panels_b));
+  gemm.c = static_cast<float*>(at(DeviceArena::results));
+  params.a_image = at(DeviceArena::images_a);
+  params.b_image = at(DeviceArena::images_b);
+  if (precision == Precision::bf16x6) {
+    params.a_ranges = static_cast<const MagnitudeRange*>(at(DeviceArena::ranges_a));
+    params.b_ranges = static_cast<const MagnitudeRange*>(at(DeviceArena::ranges_b));
+    params.out_of_range = static_cast<std::uint8_t*>(at(DeviceArena::marks));
+  }
+  params.a_unit_pitch = params.b_unit_pitch = pitch;
+  const auto image = [&](const float* source, const void* units, const MagnitudeRange* ranges,
+                         std::int64_t ld, std::int32_t rows) {
+    PrepareKernelParams made{};
+    made.source = source;
+    made.image = const_cast<void*>(units);
+    made.ranges = const_cast<MagnitudeRange*>(ranges);
+    made.row_stride = 1;
+    made.k_stride = ld;
+    made.unit_pitch = pitch;
+    made.rows = rows;
+    made.k = made.padded_k = static_cast<std::int32_t>(depth);
+    made.padded_rows = static_cast<std::int32_t>(round_up(rows, kImageRows));
+    return make_image(*prepare, made);
+  };
+  GEMMHOIST_RETURN_IF_FAILED(image(gemm.a, params.a_image, params.a_ranges, gemm.lda, gemm.m));
+  GEMMHOIST_RETURN_IF_FAILED(image(gemm.b, params.b_image, params.b_ranges, gemm.ldb, gemm.n));
+  return rate(*product, params, flops_per_s);
 }
 
 // A whole call, small enough that all of it is fixed cost.
@@ -220,6 +343,13 @@ Status Meter::small_call(double& seconds) {
 Status measure_all(Engine& engine, device::Device& device, MachineProfile& measured) {
   Meter meter(engine, device);
   GEMMHOIST_RETURN_IF_FAILED(meter.kernel(measured.kernel_flops_per_s));
+  if (engine.precision() != Precision::fp32) {
+    double rate = 0;
+    const Status status = meter.image_kernel(engine.precision(), rate);
+    // Without the memory for it, or a rate, products are simply made in fp32.
+    if (!status.ok() && status.code() != StatusCode::out_of_memory) return status;
+    set_flops_per_s(measured, engine.precision(), status.ok() ? rate : 0);
+  }
   DeviceArena::Sizes sizes{};
   sizes[DeviceArena::results] = std::min(kLargeCopy, engine.pinned_bytes());
   GEMMHOIST_RETURN_IF_FAILED(engine.arena().reserve(device, sizes, std::numeric_limits<std::int64_t>::max()));

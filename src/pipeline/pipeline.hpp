@@ -20,6 +20,11 @@ struct CallTimes {
   double total_s = 0;
 };
 
+// Tiles of 128 x 128 that a faster precision left to fp32, and how many there were: summed over slices of k.
+struct Leftover {
+  std::int64_t tiles = 0, of = 0;  // both 0 where none can be
+};
+
 // One call on its way through a device. Reference-counted, from a fixed pool: taking one allocates nothing
 // and needs little stack. The caller holds one reference, the worker another; whichever lets go last returns
 // it.
@@ -48,6 +53,7 @@ Outcome wait(Job& job, std::int64_t deadline_ns) noexcept;
 
 Status status(const Job& job) noexcept;
 CallTimes times(const Job& job) noexcept;
+Leftover leftover(const Job& job) noexcept;
 const char* kernel_name(const Job& job) noexcept;
 std::int64_t tiles_written(const Job& job) noexcept;
 
@@ -66,7 +72,8 @@ device::Task& as_task(Job& job, Engine& engine) noexcept;
 struct EngineOptions {
   std::int32_t host_threads = 0;  // copy threads; the caller of each job copies too
   std::int64_t pinned_bytes = 0;
-  std::int64_t device_bytes = 0;  // 0: as much as is free, less a reserve
+  std::int64_t device_bytes = 0;          // 0: as much as is free, less a reserve
+  Precision precision = Precision::fp32;  // of the calls to come: measured beside fp32
 };
 
 // Makes copy threads (all signals blocked, little stack) and the pinned arena (huge pages, MADV_DONTFORK).

@@ -1,4 +1,5 @@
-// Uploads: stored operand -> (pinned slot) -> panel, or -> landing slot -> transpose -> panel.
+// Uploads: stored operand -> (pinned slot) -> panel, or -> landing slot -> transpose -> panel; and where the
+// plan has images, panel -> image.
 #include <algorithm>
 
 #include "pipeline/execution.hpp"
@@ -42,13 +43,16 @@ void Uploads::prepare() {
   next_fill_ = next_issue_ = filled_ = issued_ = landed_ = 0;
   begun_ = -1;
   bytes_ = 0;
-  any_landing_ = needs_landing(context_.job.call);
+  by_prepare_stream_ = needs_landing(context_.job.call) || plan.images.used();
   depth_padding_ = 1;
+  row_padding_ = col_padding_ = kImageRows;
   const auto kernels = context_.device.kernels();
   for (const plan::Step& step : plan.steps) {
     if (step.kind != plan::StepKind::compute) continue;
-    depth_padding_ =
-        std::max<std::int64_t>(depth_padding_, kernels[static_cast<std::size_t>(step.kernel)].tile_k);
+    const KernelDescriptor& kernel = kernels[static_cast<std::size_t>(step.kernel)];
+    depth_padding_ = std::max<std::int64_t>(depth_padding_, kernel.tile_k);
+    row_padding_ = std::max<std::int64_t>(row_padding_, kernel.tile_m);
+    col_padding_ = std::max<std::int64_t>(col_padding_, kernel.tile_n);
   }
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     if (plan.steps[i].kind == plan::StepKind::upload) add_chunks(static_cast<std::int32_t>(i));
@@ -183,7 +187,7 @@ Status Uploads::begin_step(const plan::Step& step) noexcept {
   for (const std::int32_t before : step.after) {
     const device::Event event = Events::end(Events::kSteps, static_cast<std::size_t>(before));
     GEMMHOIST_RETURN_IF_FAILED(context_.device.wait(Stream::h2d, event));
-    if (any_landing_) GEMMHOIST_RETURN_IF_FAILED(context_.device.wait(Stream::prepare, event));
+    if (by_prepare_stream_) GEMMHOIST_RETURN_IF_FAILED(context_.device.wait(Stream::prepare, event));
   }
   return zero_padding(step, k_outer(context_.job.call, step.operand) ? Stream::h2d : Stream::prepare);
 }
@@ -206,12 +210,35 @@ Status Uploads::zero_padding(const plan::Step& step, Stream stream) noexcept {
 // `prepare`, the steps' events are all recorded there, so that each stands for all uploads before it.
 Status Uploads::end_step(std::int32_t index) noexcept {
   const auto step = static_cast<std::size_t>(index);
-  if (!any_landing_) return context_.record(Events::end(Events::kSteps, step), Stream::h2d);
+  if (!by_prepare_stream_) return context_.record(Events::end(Events::kSteps, step), Stream::h2d);
   if (k_outer(context_.job.call, context_.plan.steps[step].operand)) {
     GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::begin(Events::kSteps, step), Stream::h2d));
     GEMMHOIST_RETURN_IF_FAILED(context_.device.wait(Stream::prepare, Events::begin(Events::kSteps, step)));
   }
+  if (context_.plan.images.used()) GEMMHOIST_RETURN_IF_FAILED(make_image(context_.plan.steps[step]));
   return context_.record(Events::end(Events::kSteps, step), Stream::prepare);
+}
+
+// A panel ends at a whole tile, or at its block's edge, where its image is padded to one.
+Status Uploads::make_image(const plan::Step& step) noexcept {
+  const plan::Plan& plan = context_.plan;
+  const bool is_a = step.operand == plan::Operand::a;
+  const plan::Range& span = is_a ? step.rows : step.cols;
+  const PanelImage image = panel_image(context_, step, step.operand, span);
+  PrepareKernelParams params{};
+  params.source = reinterpret_cast<const float*>(panel(context_, step, step.operand, span, step.depth.begin));
+  params.image = reinterpret_cast<void*>(image.units);
+  params.ranges = reinterpret_cast<MagnitudeRange*>(image.ranges);
+  params.row_stride = 1;
+  params.k_stride = is_a ? plan.lda : plan.ldb;
+  params.unit_pitch = plan.images.unit_pitch;
+  params.rows = static_cast<std::int32_t>(span.extent);
+  params.k = static_cast<std::int32_t>(step.depth.extent);
+  params.padded_rows = static_cast<std::int32_t>(round_up(span.extent, is_a ? row_padding_ : col_padding_));
+  params.padded_k = static_cast<std::int32_t>(round_up(step.depth.extent, kImageK));
+  const auto kernels = context_.device.kernels();
+  return context_.device.launch(Stream::prepare, kernels[static_cast<std::size_t>(plan.images.prepare)],
+                                params);
 }
 
 Status Uploads::issue_chunk(Chunk& chunk) noexcept {

@@ -27,10 +27,48 @@ std::int64_t round_down(double x, std::int64_t multiple) noexcept {
   return static_cast<std::int64_t>(bounded) / multiple * multiple;
 }
 
+std::int64_t unit_bytes(const PlanInput& input, const KernelSet& kernels) noexcept {
+  return image_facts(input.kernels[static_cast<std::size_t>(kernels.prepare)].precision).unit_bytes();
+}
+
+// What an element of a panel takes on the device, in floats: its image, and its share of the unit's range.
+double floats_an_element(const PlanInput& input, const KernelSet& kernels) noexcept {
+  if (!kernels.images()) return 1;
+  constexpr double kUnit = 4.0 * kImageRows * kImageK;
+  return 1 + static_cast<double>(unit_bytes(input, kernels) + std::int64_t{sizeof(MagnitudeRange)}) / kUnit;
+}
+
+// Edges of blocks and slices are multiples of an image's units, so that those of the parts add up to those of
+// the whole.
+bool image_footprint(const PlanInput& input, const KernelSet& kernels, const Cutting& cutting,
+                     Footprint& result) noexcept {
+  result.images = Images{};
+  if (!kernels.images()) return true;
+  Images& images = result.images;
+  images.prepare = kernels.prepare;
+  images.leftover = kernels.leftover;
+  images.unit_bytes = unit_bytes(input, kernels);
+  images.unit_pitch = result.depth_padded / kImageK;
+  const std::int64_t whole_unit =
+      images.unit_bytes + (images.ranged() ? std::int64_t{sizeof(MagnitudeRange)} : 0);
+  std::int64_t bytes = 0;
+  if (!checked_multiply(result.lda / kImageRows, images.unit_pitch, images.a_units)) return false;
+  if (!checked_multiply(result.ldb / kImageRows, images.unit_pitch, images.b_units)) return false;
+  if (!checked_multiply(images.a_units + images.b_units, whole_unit, bytes)) return false;
+  for (std::int32_t i = 0; i < cutting.panel_buffers; ++i) {
+    if (!add(bytes, result.total_bytes)) return false;
+  }
+  if (!images.ranged()) return true;
+  if (!checked_multiply(divide_up(input.m, kImageRows), divide_up(input.n, kImageRows), bytes)) return false;
+  if (!checked_multiply(bytes, divide_up(input.k, cutting.slice_k), images.mark_bytes)) return false;
+  return add(images.mark_bytes, result.total_bytes);
+}
+
 // The largest nearly square block beside its panels: panels * depth * (m + n) + c * m * n <= elements.
 bool largest_block(const PlanInput& input, const KernelSet& kernels, double elements, Cutting& cutting) {
   const double panel = static_cast<double>(cutting.panel_buffers) *
-                       static_cast<double>(round_up(cutting.slice_k, kernels.align_k));
+                       static_cast<double>(round_up(cutting.slice_k, kernels.align_k)) *
+                       floats_an_element(input, kernels);
   const double c = cutting.c_buffers;
   const double square = (std::sqrt(panel * panel + c * elements) - panel) / c;
   const std::int64_t m_whole = round_up(input.m, kernels.align_m);
@@ -142,7 +180,7 @@ bool footprint(const PlanInput& input, const KernelSet& kernels, const Staging& 
   for (std::int32_t i = 0; i < cutting.c_buffers; ++i) {
     if (!add(result.c_bytes, result.total_bytes)) return false;
   }
-  return true;
+  return image_footprint(input, kernels, cutting, result);
 }
 
 bool fits(const PlanInput& input, const KernelSet& kernels, const Staging& staging,
@@ -188,16 +226,34 @@ bool choose_blocks(const PlanInput& input, const KernelSet& kernels, const Stagi
   return seconds < std::numeric_limits<double>::max();
 }
 
+// With images or without.
+bool choose_faster_blocks(const PlanInput& input, const Staging& staging, KernelSet& kernels,
+                          Cutting& cutting, double& seconds) noexcept {
+  const bool plain = choose_kernels(input, KernelChoice::all, kernels) &&
+                     choose_blocks(input, kernels, staging, cutting, seconds);
+  KernelSet with_images;
+  Cutting other;
+  double other_s = 0;
+  if (choose_image_kernels(input, with_images) &&
+      choose_blocks(input, with_images, staging, other, other_s) && (!plain || other_s < seconds)) {
+    kernels = with_images;
+    cutting = other;
+    seconds = other_s;
+    return true;
+  }
+  return plain;
+}
+
 }  // namespace
 
 bool choose_beyond_memory(const PlanInput& input, Staging& staging, KernelSet& kernels, Cutting& cutting,
                           double& seconds) noexcept {
   constexpr std::int64_t kSmallestChunk = 16 << 10;
   while (true) {
-    for (const KernelChoice choice : {KernelChoice::all, KernelChoice::smallest}) {
-      if (!choose_kernels(input, choice, kernels)) continue;
-      if (choose_blocks(input, kernels, staging, cutting, seconds)) return true;
-    }
+    if (choose_faster_blocks(input, staging, kernels, cutting, seconds)) return true;
+    if (choose_kernels(input, KernelChoice::smallest, kernels) &&
+        choose_blocks(input, kernels, staging, cutting, seconds))
+      return true;
     // The landing ring gives way before the plan does.
     if (staging.landing_bytes == 0 || staging.chunk_bytes <= kSmallestChunk) return false;
     staging.chunk_bytes /= 2;

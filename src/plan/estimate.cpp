@@ -10,6 +10,8 @@
 namespace gemmhoist::plan {
 namespace {
 
+constexpr double kNever = 1e30;
+
 // Arithmetic alone: the best kernel for all of C at once, waves and partial tiles counted.
 double kernel_seconds(const PlanInput& input, const KernelSet& kernels) noexcept {
   double best = 1e300;
@@ -49,20 +51,9 @@ double overlapped(double in_s, double kernel_s, double shorter, double longer) n
   return end;
 }
 
-}  // namespace
-
-double estimate_seconds(const PlanInput& input) noexcept {
-  constexpr double kNever = 1e30;
-  KernelSet kernels;
-  Staging staging;
-  if (!choose_kernels(input, KernelChoice::all, kernels) || !choose_staging(input, staging)) return kNever;
+// With all of it on the device at once.
+double whole_seconds(const PlanInput& input, const KernelSet& kernels, const Staging& staging) noexcept {
   const MachineProfile& profile = *input.profile;
-  if (!fits(input, kernels, staging, whole_product(input, kernels))) {
-    Cutting cutting;
-    double seconds = 0;
-    if (!choose_beyond_memory(input, staging, kernels, cutting, seconds)) return kNever;
-    return seconds + profile.call_fixed_s;
-  }
   const double m = static_cast<double>(input.m), n = static_cast<double>(input.n);
   const double k = static_cast<double>(input.k);
   const double chunk = static_cast<double>(staging.chunk_bytes);
@@ -85,12 +76,35 @@ double estimate_seconds(const PlanInput& input) noexcept {
   const double link_s = std::max(overlapped(in_s, out_s, shorter, longer), in_s + last_s);
   const double arithmetic_s = std::max(overlapped(in_s, kernel_s, shorter, longer), kernel_s + last_s / 2);
   const bool turned = needs_landing(input);
-  const double turn_s = turned ? kTurnSeconds : 0;
+  const double turn_s = (turned ? kTurnSeconds : 0) + (kernels.images() ? kTurnSeconds : 0);
   const double tail_s = first_copy_s + turn_s + last_launch_seconds(input, kernels);
   const double ring_bytes = static_cast<double>(staging.h2d_slots) * chunk;
   const double loss_s = kFirstFillLoss * std::min(staged_bytes, ring_bytes) / profile.host_copy_bytes_per_s;
   const double body = std::max({link_s + tail_s, arithmetic_s + tail_s, host_in_s + host_out_s});
-  return body + loss_s + profile.call_fixed_s;
+  return body + loss_s;
+}
+
+}  // namespace
+
+double estimate_seconds(const PlanInput& input) noexcept {
+  Staging staging;
+  if (!choose_staging(input, staging)) return kNever;
+  double best = kNever;
+  KernelSet kernels;
+  const auto whole_fits = [&] { return fits(input, kernels, staging, whole_product(input, kernels)); };
+  if (choose_kernels(input, KernelChoice::all, kernels) && whole_fits())
+    best = whole_seconds(input, kernels, staging);
+  bool images_in_blocks = false;
+  if (choose_image_kernels(input, kernels)) {
+    images_in_blocks = !whole_fits();
+    if (!images_in_blocks) best = std::min(best, whole_seconds(input, kernels, staging));
+  }
+  if (best == kNever || images_in_blocks) {
+    Cutting cutting;
+    double seconds = 0;
+    if (choose_beyond_memory(input, staging, kernels, cutting, seconds)) best = std::min(best, seconds);
+  }
+  return best == kNever ? kNever : best + input.profile->call_fixed_s;
 }
 
 }  // namespace gemmhoist::plan

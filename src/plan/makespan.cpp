@@ -17,6 +17,7 @@ constexpr std::int32_t kAssumedSms = 80;
 // loop loses about 7 / h to loading (H200, n = 8192: 128 x 128 at 0.97 and 64 x 64 at 0.89 of 128 x 256; the
 // formula says 0.975 and 0.89). 128 x 256 is the shape that kernel_flops_per_s describes.
 double efficiency(const KernelDescriptor& kernel) noexcept {
+  if (kernel.role == KernelRole::gemm_prepared) return 1;  // there is one tile of each precision
   const double h = static_cast<double>(kernel.tile_m) * kernel.tile_n / (kernel.tile_m + kernel.tile_n);
   constexpr double kLarge = 128.0 * 256 / (128 + 256);
   return std::min(1.0, (h / (h + 7)) / (kLarge / (kLarge + 7)));
@@ -32,7 +33,8 @@ double tile_seconds(const KernelDescriptor& kernel, std::int64_t depth,
                     const MachineProfile& profile) noexcept {
   const double flops = 2.0 * kernel.tile_m * kernel.tile_n *
                        static_cast<double>(round_up(depth, std::max(kernel.tile_k, std::int32_t{1})));
-  return kTileSeconds + flops * model_sms(profile) / (profile.kernel_flops_per_s * efficiency(kernel));
+  return kTileSeconds +
+         flops * model_sms(profile) / (flops_per_s(profile, kernel.precision) * efficiency(kernel));
 }
 
 std::int64_t tile_count(const KernelDescriptor& kernel, std::int64_t rows, std::int64_t cols) noexcept {
@@ -57,8 +59,19 @@ double host_out_seconds_per_byte(const PlanInput& input) noexcept {
   return (input.beta_zero ? 1 : 2) / input.profile->host_copy_bytes_per_s;
 }
 
-Timeline::Timeline(const PlanInput& input, const Staging& staging, double total_bytes)
-    : profile_(*input.profile),
+double prepare_seconds(const PlanInput& input, std::int32_t prepare, double panel_bytes) noexcept {
+  if (prepare < 0) return 0;
+  constexpr double kDeviceMemoryBytes = 3.4e12;  // a second
+  const ImageFacts facts = image_facts(input.kernels[static_cast<std::size_t>(prepare)].precision);
+  const double read_and_written = 1 + facts.pieces * facts.element_bytes / 4.0;
+  return kTurnSeconds + panel_bytes * read_and_written / kDeviceMemoryBytes;
+}
+
+Timeline::Timeline(const PlanInput& input, const Staging& staging, double total_bytes, const Images& images)
+    : input_(input),
+      profile_(*input.profile),
+      prepare_(images.prepare),
+      leftover_(images.leftover),
       chunk_bytes_(static_cast<double>(staging.chunk_bytes)),
       host_out_s_per_byte_(host_out_seconds_per_byte(input)) {
   // At most some 256 groups of chunks: the model's own time must not show beside the call's.
@@ -98,7 +111,8 @@ Timeline::End Timeline::upload(double bytes, bool staged, bool turned, double re
       ++in_next_;
     }
   }
-  return turned ? end + kTurnSeconds : end;
+  if (prepare_ >= 0) issued_ += kIssueLaunchSeconds;
+  return end + (turned ? kTurnSeconds : 0.0) + prepare_seconds(input_, prepare_, bytes);
 }
 
 Timeline::End Timeline::write_back(double bytes, double ready) {
@@ -174,6 +188,10 @@ Timeline::End Timeline::compute(const Work& work, int stream, double ready) {
   double& stream_free = stream_free_[stream % kComputeStreams];
   issued_ += kIssueLaunchSeconds;
   stream_free = run(sms_, work, std::max({ready, stream_free, issued_}) + kLaunchSeconds);
+  if (leftover_ >= 0) {
+    issued_ += kIssueLaunchSeconds;
+    stream_free += kLeftoverSeconds;
+  }
   return stream_free;
 }
 
@@ -195,7 +213,7 @@ double makespan(const Plan& plan, const PlanInput& input) {
   };
   double total = 0;
   for (const Step& step : plan.steps) total += step.kind == StepKind::compute ? 0 : bytes_of(step);
-  Timeline timeline(input, staging, total);
+  Timeline timeline(input, staging, total, plan.images);
   std::vector<double> ends;
   ends.reserve(plan.steps.size());
   for (const Step& step : plan.steps) {

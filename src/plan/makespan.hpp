@@ -31,6 +31,13 @@ constexpr double issue_seconds(bool turned) noexcept {
   return kIssueCopySeconds + (turned ? kIssueLaunchSeconds : 0.0);
 }
 
+// From the last byte of a panel to its image being done: a launch that reads the panel and writes the image
+// (H200: 3.4 to 4 TB/s). 0 without images.
+double prepare_seconds(const PlanInput& input, std::int32_t prepare, double panel_bytes) noexcept;
+
+// Behind each product of images that may leave tiles out: a launch that finds nothing to do.
+inline constexpr double kLeftoverSeconds = 5e-6;
+
 // From the last chunk's landing to its transpose being done: an event between streams, and one launch over at
 // most 4 MiB.
 inline constexpr double kTurnSeconds = 8e-6;
@@ -54,7 +61,8 @@ double host_out_seconds_per_byte(const PlanInput& input) noexcept;
 
 class Timeline {
  public:
-  Timeline(const PlanInput& input, const Staging& staging, double total_bytes);
+  // `images`: prepare and leftover say what follows each upload and each compute.
+  Timeline(const PlanInput& input, const Staging& staging, double total_bytes, const Images& images = {});
 
   // When a step has finished on the device: a time, or (write_back) a promise of one, since how early results
   // come home depends on what else the host copies until then. time() redeems it.
@@ -81,7 +89,9 @@ class Timeline {
   void bring_home_until(double time);
   void bring_home_one();
 
+  const PlanInput& input_;
   const MachineProfile& profile_;
+  const std::int32_t prepare_, leftover_;
   double chunk_bytes_;
   double host_out_s_per_byte_;
   double quantum_bytes_;  // chunks are simulated in groups where there are very many

@@ -123,16 +123,31 @@ void consider_small_tiles(const PlanInput& input, const Staging& staging, Best& 
   consider_panels(input, small, staging, best);
 }
 
-bool choose(const PlanInput& input, const KernelSet& kernels, Staging& staging, Best& best) {
-  const Cutting whole = whole_product(input, kernels);
-  if (fits(input, kernels, staging, whole)) {
-    consider_panels(input, kernels, staging, best);
-    consider_slices(input, kernels, staging, best);
-    consider_halves(input, kernels, staging, best);
-    consider_small_tiles(input, staging, best);
-    if (best.seconds < std::numeric_limits<double>::max()) return true;
+void consider_whole(const PlanInput& input, const KernelSet& kernels, const Staging& staging, Best& best) {
+  if (!fits(input, kernels, staging, whole_product(input, kernels))) return;
+  consider_panels(input, kernels, staging, best);
+  consider_slices(input, kernels, staging, best);
+  consider_halves(input, kernels, staging, best);
+}
+
+bool choose(const PlanInput& input, Staging& staging, Best& best) {
+  if (KernelSet kernels; choose_kernels(input, KernelChoice::all, kernels)) {
+    consider_whole(input, kernels, staging, best);
+    if (best.seconds < std::numeric_limits<double>::max()) consider_small_tiles(input, staging, best);
   }
-  return choose_beyond_memory(input, staging, best.kernels, best.cutting, best.seconds);
+  KernelSet images;
+  const bool has_images = choose_image_kernels(input, images);
+  if (has_images) consider_whole(input, images, staging, best);
+  const bool any_fits = best.seconds < std::numeric_limits<double>::max();
+  if (any_fits && (!has_images || fits(input, images, staging, whole_product(input, images)))) return true;
+  // Images take more than twice the memory: blocks of them may beat a whole product without.
+  Staging less = staging;
+  Best blocks;
+  if (!choose_beyond_memory(input, less, blocks.kernels, blocks.cutting, blocks.seconds)) return any_fits;
+  if (any_fits && blocks.seconds + input.profile->call_fixed_s >= kClearlyLess * best.seconds) return true;
+  best = blocks;
+  staging = less;
+  return true;
 }
 
 void emit(const PlanInput& input, const Best& best, const Staging& staging, Plan& plan) {
@@ -146,6 +161,7 @@ void emit(const PlanInput& input, const Best& best, const Staging& staging, Plan
   plan.a_bytes = need.a_bytes;
   plan.b_bytes = need.b_bytes;
   plan.c_bytes = need.c_bytes;
+  plan.images = need.images;
   plan.device_bytes = need.total_bytes;
   plan.panel_buffers = best.cutting.panel_buffers;
   plan.c_buffers = best.cutting.c_buffers;
@@ -162,14 +178,15 @@ void emit(const PlanInput& input, const Best& best, const Staging& staging, Plan
 }  // namespace
 
 PlanError make_plan(const PlanInput& input, Plan& plan) {
-  KernelSet kernels;
-  if (!choose_kernels(input, KernelChoice::all, kernels)) return PlanError::no_kernel;
+  KernelSet any;
+  if (!choose_kernels(input, KernelChoice::all, any) && !choose_image_kernels(input, any))
+    return PlanError::no_kernel;
   if (needs_landing(input) && !has_transpose_kernel(input)) return PlanError::no_kernel;
   if (input.m <= 0 || input.n <= 0 || input.k <= 0) return PlanError::no_kernel;
   Staging staging;
   if (!choose_staging(input, staging)) return PlanError::too_little_memory;
   Best best;
-  if (!choose(input, kernels, staging, best)) return PlanError::too_little_memory;
+  if (!choose(input, staging, best)) return PlanError::too_little_memory;
   emit(input, best, staging, plan);
   return PlanError::none;
 }

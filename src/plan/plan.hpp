@@ -44,12 +44,27 @@ struct Step {
   std::int32_t buffer = 0;       // which set of panel buffers (upload, compute)
   std::int32_t c_buffer = 0;     // which C buffer (compute, write_back)
   std::int32_t block = 0;        // which C block: the origin of buffer coordinates is the block's begin
+  std::int64_t marks = 0;        // compute of images that may leave tiles out: its first byte of the marks
   std::vector<std::int32_t> after;
 };
 
 // A C block and its buffers' origin.
 struct Block {
   Range rows, cols;
+};
+
+// Images of the panels, for products by tensor cores (core/kernel_descriptor.hpp). An upload's panel becomes
+// an image as soon as it is whole; a panel's place in its buffer is its place in the image.
+struct Images {
+  std::int32_t prepare = -1;    // index into PlanInput::kernels; -1: computes take the panels themselves
+  std::int32_t leftover = -1;   // launched behind each compute; -1: the precision leaves no tile out
+  std::int64_t unit_pitch = 0;  // units from 128 rows to the next: depth_padded / kImageK
+  std::int64_t unit_bytes = 0;  // of the image
+  std::int64_t a_units = 0;     // of one buffer
+  std::int64_t b_units = 0;
+  std::int64_t mark_bytes = 0;  // of all computes: a byte a tile of 128 x 128
+  bool used() const noexcept { return prepare >= 0; }
+  bool ranged() const noexcept { return leftover >= 0; }  // units have their MagnitudeRange beside them
 };
 
 struct PlanInput {
@@ -74,6 +89,7 @@ struct Plan {
   std::int64_t depth_padded = 0;                       // a multiple of every used kernel's tile_k
   std::int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;  // of one buffer each
   std::int32_t panel_buffers = 1, c_buffers = 1;
+  Images images;
   std::int64_t device_bytes = 0;  // all buffers and the landing ring
 
   std::int64_t chunk_bytes = 0;               // of one H2D or D2H transfer through a pinned slot
@@ -86,7 +102,8 @@ struct Plan {
 
 enum class PlanError : std::uint8_t { none, no_kernel, too_little_memory };
 
-// Makes the plan; fails only where no kernel or not even the smallest plan fits.
+// Makes the plan; fails only where no kernel or not even the smallest plan fits. A precision other than fp32
+// is a permission: its kernels are used where the device has them and the plan is the faster for it.
 PlanError make_plan(const PlanInput& input, Plan& plan);
 
 // One line a step and a header; the same text for the same input, for logs and golden tests.

@@ -25,7 +25,7 @@ void append(std::string& text, const char* name, const Range& range) {
   append(text, " %s [%lld,%lld)", name, ll(range.begin), ll(range.end()));
 }
 
-void append(std::string& text, const Step& step) {
+void append(std::string& text, const Step& step, bool leftover) {
   switch (step.kind) {
     case StepKind::upload: {
       const bool is_a = step.operand == Operand::a;
@@ -42,6 +42,7 @@ void append(std::string& text, const Step& step) {
       append(text, "k", step.depth);
       append(text, " kernel %d stream %d set %d c %d%s%s", step.kernel, step.stream, step.buffer,
              step.c_buffer, step.accumulate ? " accumulate" : "", step.last_slice ? " last" : "");
+      if (leftover) append(text, " marks %lld", ll(step.marks));
       break;
     case StepKind::write_back:
       append(text, " write_back");
@@ -68,12 +69,17 @@ std::string to_string(const Plan& plan) {
          ll(plan.device_bytes));
   append(text, " chunk %lld piece %lld slots %d+%d", ll(plan.chunk_bytes), ll(plan.piece_bytes),
          plan.h2d_slots, plan.d2h_slots);
+  if (plan.images.used()) {
+    append(text, " images prepare %d leftover %d units %lld+%lld pitch %lld marks %lld", plan.images.prepare,
+           plan.images.leftover, ll(plan.images.a_units), ll(plan.images.b_units), ll(plan.images.unit_pitch),
+           ll(plan.images.mark_bytes));
+  }
   // Microseconds, whole: the last digits of a model are noise, and integers print alike in every locale.
   append(text, " predicted_us %lld kernel_us %lld\n", static_cast<long long>(plan.predicted_s * 1e6 + 0.5),
          static_cast<long long>(plan.predicted_kernel_s * 1e6 + 0.5));
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     append(text, "%zu", i);
-    append(text, plan.steps[i]);
+    append(text, plan.steps[i], plan.images.ranged());
     text += '\n';
   }
   return text;

@@ -15,6 +15,13 @@ double area_bytes(std::int64_t x, std::int64_t y) noexcept {
   return 4.0 * static_cast<double>(x) * static_cast<double>(y);
 }
 
+Images images_of(const KernelSet& kernels) noexcept {
+  Images images;
+  images.prepare = kernels.prepare;
+  images.leftover = kernels.leftover;
+  return images;
+}
+
 double total_bytes(const PlanInput& input, const Cutting& cutting) noexcept {
   const double row_blocks = static_cast<double>(divide_up(input.m, cutting.block_m));
   const double col_blocks = static_cast<double>(divide_up(input.n, cutting.block_n));
@@ -51,7 +58,7 @@ Schedule::Schedule(const PlanInput& input, const KernelSet& kernels, const Stagi
     : input_(input),
       kernels_(kernels),
       cutting_(cutting),
-      timeline_(input, staging, total_bytes(input, cutting)),
+      timeline_(input, staging, total_bytes(input, cutting), images_of(kernels)),
       steps_(steps),
       blocks_(blocks) {
   ends_.reserve(static_cast<std::size_t>(std::min(step_bound(cutting, input), 65536.0)));
@@ -201,6 +208,10 @@ void Schedule::piece(const Place& place, Range rows, Range cols) {
   step.buffer = place.set;
   step.c_buffer = place.c_buffer;
   step.block = place.index;
+  if (kernels_.leftover >= 0) {
+    step.marks = next_mark_;
+    next_mark_ += divide_up(rows.extent, kImageRows) * divide_up(cols.extent, kImageRows);
+  }
   double ready = 0;
   if (set.last_upload > waited_for_upload_[stream]) {
     depend(step, set.last_upload, ready);

@@ -83,6 +83,7 @@ class Schedule {
   std::int32_t pending_write_back_ = -1;                                         // of this block, the latest
   std::array<std::int32_t, kComputeStreams> overwritten_{-1, -1, -1, -1};        // readers of the set before
   std::int32_t next_set_ = 0, next_block_ = 0, rectangle_ = 0;
+  std::int64_t next_mark_ = 0;
   double busy_s_ = 0;
 };
 

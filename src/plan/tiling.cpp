@@ -19,12 +19,6 @@ std::int64_t tile_area(const KernelDescriptor& kernel) noexcept {
   return static_cast<std::int64_t>(kernel.tile_m) * kernel.tile_n;
 }
 
-bool precision_has_kernel(const PlanInput& input) noexcept {
-  return std::any_of(input.kernels.begin(), input.kernels.end(), [&](const KernelDescriptor& kernel) {
-    return kernel.role == KernelRole::gemm && kernel.precision == input.precision;
-  });
-}
-
 bool same_tile(const KernelDescriptor& x, const KernelDescriptor& y) noexcept {
   return x.tile_m == y.tile_m && x.tile_n == y.tile_n;
 }
@@ -73,16 +67,16 @@ void align(const PlanInput& input, KernelSet& set) noexcept {
 }  // namespace
 
 bool choose_kernels(const PlanInput& input, KernelChoice choice, KernelSet& set) noexcept {
-  const Precision precision = precision_has_kernel(input) ? input.precision : Precision::fp32;
-  const bool larger_exists =
-      std::any_of(input.kernels.begin(), input.kernels.end(), [&](const KernelDescriptor& kernel) {
-        return kernel.role == KernelRole::gemm && kernel.precision == precision &&
-               tile_area(kernel) >= kSmallestTile;
-      });
+  const auto usable = [](const KernelDescriptor& kernel) {
+    return kernel.role == KernelRole::gemm && kernel.precision == Precision::fp32;
+  };
+  const bool larger_exists = std::any_of(
+      input.kernels.begin(), input.kernels.end(),
+      [&](const KernelDescriptor& kernel) { return usable(kernel) && tile_area(kernel) >= kSmallestTile; });
   set = KernelSet{};
   for (std::size_t i = 0; i < input.kernels.size() && set.count < KernelSet::kCapacity; ++i) {
     const KernelDescriptor& kernel = input.kernels[i];
-    if (kernel.role != KernelRole::gemm || kernel.precision != precision) continue;
+    if (!usable(kernel)) continue;
     if (kernel.tile_m < 1 || kernel.tile_n < 1 || kernel.tile_k < 1) continue;
     if (tile_area(kernel) < kSmallestTile && larger_exists) continue;
     if (!already_has(input, set, kernel)) set.index[set.count++] = static_cast<std::int32_t>(i);
@@ -90,6 +84,31 @@ bool choose_kernels(const PlanInput& input, KernelChoice choice, KernelSet& set)
   restrict(input, choice, set);
   align(input, set);
   return set.count > 0;
+}
+
+bool choose_image_kernels(const PlanInput& input, KernelSet& set) noexcept {
+  set = KernelSet{};
+  if (input.precision == Precision::fp32 || !(flops_per_s(*input.profile, input.precision) > 0)) return false;
+  // The registry lists the most capable first.
+  const auto first = [&](KernelRole role) {
+    const auto found = std::find_if(
+        input.kernels.begin(), input.kernels.end(),
+        [&](const KernelDescriptor& k) { return k.role == role && k.precision == input.precision; });
+    return found == input.kernels.end() ? -1 : static_cast<std::int32_t>(found - input.kernels.begin());
+  };
+  const std::int32_t product = first(KernelRole::gemm_prepared);
+  set.prepare = first(KernelRole::prepare);
+  if (input.precision == Precision::bf16x6) set.leftover = first(KernelRole::gemm_leftover);
+  if (product < 0 || set.prepare < 0 || (input.precision == Precision::bf16x6 && set.leftover < 0))
+    return false;
+  set.index[set.count++] = product;
+  align(input, set);
+  set.align_m = std::lcm(set.align_m, std::int64_t{kImageRows});
+  set.align_n = std::lcm(set.align_n, std::int64_t{kImageRows});
+  set.align_k = std::lcm(set.align_k, std::int64_t{kImageK});
+  if (set.leftover >= 0)
+    set.align_k = std::lcm(set.align_k, std::int64_t{input.kernels[set.leftover].tile_k});
+  return true;
 }
 
 bool has_transpose_kernel(const PlanInput& input) noexcept {

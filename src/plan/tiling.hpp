@@ -20,6 +20,9 @@ struct KernelSet {
   // One launch stays within these: 32-bit extents, and at most 65535 tiles each way, which every grid
   // dimension takes.
   std::int64_t max_rows = 0, max_cols = 0;
+  // Products of images: what makes them, and what computes the tiles that they leave out; -1: none.
+  std::int32_t prepare = -1, leftover = -1;
+  bool images() const noexcept { return prepare >= 0; }
 };
 
 enum class KernelChoice : std::uint8_t {
@@ -28,8 +31,11 @@ enum class KernelChoice : std::uint8_t {
   smallest,  // one kernel, the smallest tile: the least memory
 };
 
-// False where the set is empty.
+// Kernels in strict fp32. False where the set is empty.
 bool choose_kernels(const PlanInput& input, KernelChoice choice, KernelSet& set) noexcept;
+// The one kernel that multiplies images in the product's precision, and its company. False where the
+// precision is fp32, where one of them is missing, or where their rate is not known.
+bool choose_image_kernels(const PlanInput& input, KernelSet& set) noexcept;
 
 // Whether a landed chunk of the operand has to be turned round: panels are K-outer, hence operands stored
 // with k contiguous need it (A transposed; B not transposed).

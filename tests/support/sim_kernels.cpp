@@ -12,12 +12,37 @@ constexpr KernelDescriptor gemm(const char* name, int m, int n, int k, int block
 constexpr KernelDescriptor kTranspose{
     "sim_transpose_64x64", KernelRole::transpose, Precision::fp32, 75, 64, 64, 1, 1, 256, 0, 2};
 
+// Products of images. The tiles are the shipped kernels': an image's units leave no choice.
+constexpr KernelDescriptor kBf16x6{
+    "sgemm_sim_bf16x6", KernelRole::gemm_prepared, Precision::bf16x6, 75, 128, 128, 32, 2, 256, 0, 1};
+constexpr KernelDescriptor kTf32{
+    "sgemm_sim_tf32", KernelRole::gemm_prepared, Precision::tf32, 75, 256, 128, 32, 2, 256, 0, 1};
+constexpr KernelDescriptor kPrepareBf16x6{
+    "sim_prepare_bf16x6", KernelRole::prepare, Precision::bf16x6, 75, 128, 32, 1, 1, 256, 0, 2};
+constexpr KernelDescriptor kPrepareTf32{
+    "sim_prepare_tf32", KernelRole::prepare, Precision::tf32, 75, 128, 32, 1, 1, 256, 0, 2};
+constexpr KernelDescriptor kLeftover{
+    "sgemm_sim_leftover", KernelRole::gemm_leftover, Precision::bf16x6, 75, 128, 128, 16, 2, 256, 0, 1};
+
 constexpr KernelDescriptor kSmall[] = {gemm("sgemm_sim_64x64x16", 64, 64, 16, 1),
                                        gemm("sgemm_sim_64x32x8", 64, 32, 8, 1),
-                                       gemm("sgemm_sim_16x16x8", 16, 16, 8, 1), kTranspose};
-constexpr KernelDescriptor kReal[] = {
-    gemm("sgemm_sim_128x256x32", 128, 256, 32, 1), gemm("sgemm_sim_128x128x16", 128, 128, 16, 1),
-    gemm("sgemm_sim_64x64x16", 64, 64, 16, 1), gemm("sgemm_sim_16x16x8", 16, 16, 8, 1), kTranspose};
+                                       gemm("sgemm_sim_16x16x8", 16, 16, 8, 1),
+                                       kTranspose,
+                                       kBf16x6,
+                                       kTf32,
+                                       kPrepareBf16x6,
+                                       kPrepareTf32,
+                                       kLeftover};
+constexpr KernelDescriptor kReal[] = {gemm("sgemm_sim_128x256x32", 128, 256, 32, 1),
+                                      gemm("sgemm_sim_128x128x16", 128, 128, 16, 1),
+                                      gemm("sgemm_sim_64x64x16", 64, 64, 16, 1),
+                                      gemm("sgemm_sim_16x16x8", 16, 16, 8, 1),
+                                      kTranspose,
+                                      kBf16x6,
+                                      kTf32,
+                                      kPrepareBf16x6,
+                                      kPrepareTf32,
+                                      kLeftover};
 
 // 16 rows by 4 columns of C in registers, whatever the compiler makes of the vectors.
 using Vector [[gnu::vector_size(16)]] = float;
@@ -68,7 +93,8 @@ int sim_slots(const SimulationSettings& settings) {
 
 double sim_block_seconds(const SimulationSettings& settings, const KernelDescriptor& kernel, std::int64_t k) {
   const double flops = 2.0 * kernel.tile_m * kernel.tile_n * static_cast<double>(k);
-  return flops * settings.sm_count / settings.kernel_flops_per_s;
+  const double speedup = kernel.role == KernelRole::gemm_prepared ? settings.image_speedup : 1;
+  return flops * settings.sm_count / (settings.kernel_flops_per_s * speedup);
 }
 
 void sim_gemm(const GemmKernelParams& params) {

@@ -3,6 +3,7 @@
 //   GEMMHOIST_SIM_MEMORY_MIB   device memory (512)
 //   GEMMHOIST_SIM_DEVICES      number of devices (1; 0: none can be opened)
 //   GEMMHOIST_SIM_REAL_TILES   1: tile sizes of the shipped kernels
+//   GEMMHOIST_SIM_SLOW_FP32    1: products in fp32 take so long that a faster precision pays
 //   GEMMHOIST_SIM_FAIL_AT      the k-th device call of the process fails (0: none) with
 //   GEMMHOIST_SIM_ERROR          device_error, out_of_memory, device_lost or unavailable (device_error)
 //   GEMMHOIST_SIM_STAY_DEAD      1: and every call after it
@@ -38,6 +39,7 @@ test::Simulation& simulation() {
     test::SimulationSettings settings;
     settings.memory_bytes = setting("GEMMHOIST_SIM_MEMORY_MIB", 512) << 20;
     if (setting("GEMMHOIST_SIM_REAL_TILES", 0) != 0) settings.tiles = test::TileSizes::real;
+    if (setting("GEMMHOIST_SIM_SLOW_FP32", 0) != 0) settings.fp32_pause_s = 0.02;
     auto* made = new test::Simulation(settings);
     test::Fault fault;
     fault.fail_at = setting("GEMMHOIST_SIM_FAIL_AT", 0);

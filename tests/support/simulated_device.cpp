@@ -19,6 +19,7 @@
 #include "core/checked.hpp"
 #include "observe/trace.hpp"
 #include "os/os.hpp"
+#include "support/image_reference.hpp"
 #include "support/sim_kernels.hpp"
 #include "support/simulation.hpp"
 #include "support/virtual_clock.hpp"
@@ -322,7 +323,13 @@ class SimulatedDevice final : public device::Device {
     check_gemm(kernel, params);
     const std::int64_t blocks = divide_up(params.m, kernel.tile_m) * divide_up(params.n, kernel.tile_n);
     simulation_.clock().add_kernel(stream, blocks, sim_block_seconds(simulation_.settings, kernel, params.k));
-    if (simulation_.settings.arithmetic) streams_.push(stream, [params] { sim_gemm(params); });
+    const double pause_s = simulation_.settings.fp32_pause_s;
+    if (simulation_.settings.arithmetic) {
+      streams_.push(stream, [params, pause_s] {
+        sim_gemm(params);
+        if (pause_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
+      });
+    }
     return {};
   }
 
@@ -337,10 +344,45 @@ class SimulatedDevice final : public device::Device {
                  floats(params.ld_source * (params.rows - 1) + params.cols));
     check_device(reinterpret_cast<DevicePointer>(params.destination),
                  floats(params.ld_destination * (params.cols - 1) + params.rows));
-    constexpr double kMemoryBytesPerSecond = 3e12;
     const double bytes = 8.0 * params.rows * params.cols;
     simulation_.clock().add_plain(stream, simulation_.settings.launch_s + bytes / kMemoryBytesPerSecond);
     streams_.push(stream, [params] { sim_transpose(params); });
+    return {};
+  }
+
+  Status launch(Stream stream, const KernelDescriptor& kernel,
+                const PrepareKernelParams& params) noexcept override {
+    GEMMHOIST_RETURN_IF_FAILED(simulation_.enter_call());
+    demand(kernel.role == KernelRole::prepare, "a prepare kernel");
+    check_prepare(kernel.precision, params);
+    const double elements = static_cast<double>(params.padded_rows) * params.padded_k;
+    const double bytes = elements * (4.0 + image_facts(kernel.precision).unit_bytes() / 4096.0);
+    simulation_.clock().add_plain(stream, simulation_.settings.launch_s + bytes / kMemoryBytesPerSecond);
+    if (simulation_.settings.arithmetic)
+      streams_.push(stream, [precision = kernel.precision, params] { reference_prepare(precision, params); });
+    return {};
+  }
+
+  Status launch(Stream stream, const KernelDescriptor& kernel,
+                const PreparedGemmKernelParams& params) noexcept override {
+    GEMMHOIST_RETURN_IF_FAILED(simulation_.enter_call());
+    const bool leftover = kernel.role == KernelRole::gemm_leftover;
+    demand(leftover || kernel.role == KernelRole::gemm_prepared, "a kernel of images");
+    check_image_product(kernel, params);
+    const std::int64_t blocks =
+        divide_up(params.gemm.m, kernel.tile_m) * divide_up(params.gemm.n, kernel.tile_n);
+    if (leftover)  // of which nothing is left, as a rule
+      simulation_.clock().add_plain(stream, simulation_.settings.launch_s);
+    else
+      simulation_.clock().add_kernel(stream, blocks,
+                                     sim_block_seconds(simulation_.settings, kernel, params.gemm.k));
+    if (!simulation_.settings.arithmetic) return {};
+    streams_.push(stream, [leftover, precision = kernel.precision, params] {
+      if (leftover)
+        reference_leftover(params, sim_gemm);
+      else
+        reference_image_product(precision, params, sim_gemm);
+    });
     return {};
   }
 
@@ -374,6 +416,7 @@ class SimulatedDevice final : public device::Device {
 
  private:
   static constexpr std::size_t kAlignment = 256;
+  static constexpr double kMemoryBytesPerSecond = 3e12;
 
   static std::size_t floats(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); }
 
@@ -426,6 +469,50 @@ class SimulatedDevice final : public device::Device {
     check_device(reinterpret_cast<DevicePointer>(p.b),
                  floats((p.k - 1) * p.ldb + round_up(p.n, kernel.tile_n)));
     check_device(reinterpret_cast<DevicePointer>(p.c), floats((p.n - 1) * p.ldc + p.m));
+  }
+
+  // `rows` of units by k / 32, the first `pitch` apart.
+  void check_image(Precision precision, const void* image, const MagnitudeRange* ranges, std::int64_t pitch,
+                   std::int64_t rows, std::int64_t k) const {
+    const std::int64_t columns = k / kImageK;
+    demand(rows > 0 && rows % kImageRows == 0 && k > 0 && k % kImageK == 0 && pitch >= columns,
+           "an image's extents");
+    const auto units = static_cast<std::size_t>((rows / kImageRows - 1) * pitch + columns);
+    demand(reinterpret_cast<std::uintptr_t>(image) % kImageAlignment == 0, "an image's alignment");
+    check_device(reinterpret_cast<DevicePointer>(image),
+                 units * static_cast<std::size_t>(image_facts(precision).unit_bytes()));
+    demand((ranges != nullptr) == (precision == Precision::bf16x6), "ranges");
+    if (ranges == nullptr) return;
+    demand(reinterpret_cast<std::uintptr_t>(ranges) % alignof(MagnitudeRange) == 0, "ranges' alignment");
+    check_device(reinterpret_cast<DevicePointer>(ranges), units * sizeof(MagnitudeRange));
+  }
+
+  void check_prepare(Precision precision, const PrepareKernelParams& p) const {
+    demand(p.rows > 0 && p.k > 0 && p.padded_rows >= p.rows && p.padded_k >= p.k, "prepare extents");
+    demand(p.row_stride == 1 || p.k_stride == 1, "prepare strides");
+    check_device(reinterpret_cast<DevicePointer>(p.source),
+                 floats((p.rows - 1) * p.row_stride + (p.k - 1) * p.k_stride + 1));
+    check_image(precision, p.image, p.ranges, p.unit_pitch, p.padded_rows, p.padded_k);
+  }
+
+  void check_image_product(const KernelDescriptor& kernel, const PreparedGemmKernelParams& p) const {
+    const Precision precision = kernel.precision;
+    const bool ranged = precision == Precision::bf16x6;
+    demand(p.gemm.k % kImageK == 0, "a product of images' depth");
+    if (ranged) {
+      check_gemm(kernel, p.gemm);
+    } else {
+      check_device(reinterpret_cast<DevicePointer>(p.gemm.c), floats((p.gemm.n - 1) * p.gemm.ldc + p.gemm.m));
+    }
+    check_image(precision, p.a_image, p.a_ranges, p.a_unit_pitch, round_up(p.gemm.m, kernel.tile_m),
+                p.gemm.k);
+    check_image(precision, p.b_image, p.b_ranges, p.b_unit_pitch, round_up(p.gemm.n, kernel.tile_n),
+                p.gemm.k);
+    demand((p.out_of_range != nullptr) == ranged, "marks");
+    if (ranged)
+      check_device(
+          reinterpret_cast<DevicePointer>(p.out_of_range),
+          static_cast<std::size_t>(divide_up(p.gemm.m, kImageRows) * divide_up(p.gemm.n, kImageRows)));
   }
 
   void charge_link(Stream stream, const Copy2D& copy) const {

@@ -34,7 +34,10 @@ struct SimulationSettings {
   double link_latency_s = 8e-6;
   double link_bytes_per_s = 50e9;     // each direction, both at once
   double kernel_flops_per_s = 50e12;  // all SMs
+  double image_speedup = 2.2;         // products of images, over that
   double launch_s = 3e-6;
+  // Of a product in fp32, beside its own time on this machine: whoever measures then finds images faster.
+  double fp32_pause_s = 0;
   bool arithmetic =
       true;  // false: kernels leave C as it is, for makespans of sizes that the host cannot compute
 };

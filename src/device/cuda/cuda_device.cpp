@@ -87,6 +87,14 @@ class CudaDevice final : public Device {
                 const TransposeKernelParams& params) noexcept override {
     return launch_any(stream, kernel, params);
   }
+  Status launch(Stream stream, const KernelDescriptor& kernel,
+                const PrepareKernelParams& params) noexcept override {
+    return launch_any(stream, kernel, params);
+  }
+  Status launch(Stream stream, const KernelDescriptor& kernel,
+                const PreparedGemmKernelParams& params) noexcept override {
+    return launch_any(stream, kernel, params);
+  }
 
   Status record(Event event, Stream stream) noexcept override;
   void keep_time(bool keep) noexcept override { keep_time_ = keep; }

@@ -41,7 +41,7 @@ class Waited final : public device::Task {
 
 }  // namespace
 
-Rig::Rig(const RigOptions& options) : simulation_(options.simulation) {
+Rig::Rig(const RigOptions& options) : precision_(options.precision), simulation_(options.simulation) {
   set_simulation(&simulation_);
   Status made;
   Waited start([&](device::Device* device, Status opened) {
@@ -51,7 +51,13 @@ Rig::Rig(const RigOptions& options) : simulation_(options.simulation) {
     engine_options.host_threads = options.host_threads;
     engine_options.pinned_bytes = options.pinned_bytes;
     engine_options.device_bytes = options.device_bytes;
+    engine_options.precision = options.precision;
     made = pipeline::make_engine(*device, engine_options, engine_);
+    if (!made.ok() || options.precision == Precision::fp32) return;
+    MachineProfile profile;
+    profile.kernel_flops_per_s = 1e8;
+    set_flops_per_s(profile, options.precision, 1e14);
+    pipeline::set_profile(*engine_, profile);
   });
   worker_ = device::start_worker(simulated_factory, 0, start);
   start.wait();
@@ -75,7 +81,7 @@ Rig::~Rig() {
 
 CallResult Rig::multiply(const GemmCall& call, std::int64_t patience_ms) {
   CallResult result;
-  pipeline::Job* job = pipeline::take_job(call, Precision::fp32);
+  pipeline::Job* job = pipeline::take_job(call, precision_);
   if (job == nullptr) return result;
   device::Task& task = pipeline::as_task(*job, *engine_);
   result.submitted = worker_->submit(task);
@@ -85,6 +91,7 @@ CallResult Rig::multiply(const GemmCall& call, std::int64_t patience_ms) {
   result.tiles = pipeline::tiles_written(*job);
   result.times = pipeline::times(*job);
   result.kernel = pipeline::kernel_name(*job);
+  result.leftover = pipeline::leftover(*job);
   if (result.outcome == pipeline::Outcome::partial) {
     struct Rest {
       const GemmCall* call;

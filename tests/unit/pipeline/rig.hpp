@@ -15,6 +15,8 @@ struct RigOptions {
   std::int32_t host_threads = 2;
   std::int64_t pinned_bytes = 8 << 20;
   std::int64_t device_bytes = 0;
+  // Of the calls. The engine is told a rate for it that leaves fp32 no chance.
+  Precision precision = Precision::fp32;
 };
 
 struct CallResult {
@@ -24,6 +26,7 @@ struct CallResult {
   std::int64_t tiles = 0;
   pipeline::CallTimes times;
   std::string kernel;
+  pipeline::Leftover leftover;
   int regions_left = 0;
 };
 
@@ -44,6 +47,7 @@ class Rig {
   bool close_worker(std::int64_t patience_ms);
 
  private:
+  const Precision precision_;
   Simulation simulation_;
   device::Worker* worker_ = nullptr;
   pipeline::Engine* engine_ = nullptr;

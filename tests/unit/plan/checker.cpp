@@ -24,7 +24,8 @@ class Checker {
   Checker(const Plan& plan, const PlanInput& input) : plan_(plan), input_(input) {}
 
   std::string run() {
-    if (structure() && order() && panels() && c_buffers() && write_backs() && sizes()) return "";
+    if (structure() && order() && panels() && c_buffers() && write_backs() && sizes() && images() && marks())
+      return "";
     return error_;
   }
 
@@ -60,7 +61,11 @@ class Checker {
       if (s.kind == StepKind::compute) {
         if (s.kernel < 0 || s.kernel >= static_cast<int>(input_.kernels.size())) return fail(i, "no kernel");
         const KernelDescriptor& kernel = input_.kernels[s.kernel];
-        if (kernel.role != KernelRole::gemm) return fail(i, "kernel of another role");
+        const bool images = plan_.images.used();
+        if (kernel.role != (images ? KernelRole::gemm_prepared : KernelRole::gemm))
+          return fail(i, "kernel of another role");
+        if (kernel.precision != (images ? input_.precision : Precision::fp32))
+          return fail(i, "kernel of another precision");
         if (s.rows.extent > INT32_MAX || s.cols.extent > INT32_MAX) return fail(i, "launch too large");
         if ((s.rows.extent + kernel.tile_m - 1) / kernel.tile_m > 65535) return fail(i, "grid too tall");
         if ((s.cols.extent + kernel.tile_n - 1) / kernel.tile_n > 65535) return fail(i, "grid too wide");
@@ -71,6 +76,8 @@ class Checker {
         if (row + up(s.rows.extent, kernel.tile_m) > plan_.lda) return fail(i, "tile past panel A");
         if (col + up(s.cols.extent, kernel.tile_n) > plan_.ldb) return fail(i, "tile past panel B");
         if (up(s.depth.extent, kernel.tile_k) > plan_.depth_padded) return fail(i, "slice past panel");
+        if (images && (row % kImageRows != 0 || col % kImageRows != 0))
+          return fail(i, "inside an image's unit");
       }
       for (const std::int32_t b : s.after)
         if (b < 0 || b >= static_cast<int>(i)) return fail(i, "after is not an earlier step");
@@ -227,6 +234,11 @@ class Checker {
     if (plan_.c_bytes < 4 * plan_.ldc * cols || plan_.ldc % 4 != 0) return fail(0, "c_bytes");
     std::int64_t total =
         plan_.panel_buffers * (plan_.a_bytes + plan_.b_bytes) + plan_.c_buffers * plan_.c_bytes;
+    const Images& images = plan_.images;
+    if (images.used()) {
+      const std::int64_t unit = images.unit_bytes + (images.ranged() ? 8 : 0);
+      total += plan_.panel_buffers * (images.a_units + images.b_units) * unit + images.mark_bytes;
+    }
     if (input_.trans_a == Transpose::yes || input_.trans_b == Transpose::no)
       total += plan_.h2d_slots * plan_.chunk_bytes;
     if (total != plan_.device_bytes) return fail(0, "device_bytes is not the sum");
@@ -237,6 +249,45 @@ class Checker {
     if (plan_.piece_bytes < 1 || plan_.piece_bytes > plan_.chunk_bytes) return fail(0, "piece");
     if (plan_.lda % kPanelAlignment != 0 || plan_.ldb % kPanelAlignment != 0) return fail(0, "ld");
     return true;
+  }
+
+  // An image has a unit for each 128 rows and 32 steps of its panel, and uploads begin at one.
+  bool images() {
+    const Images& images = plan_.images;
+    if (!images.used()) return images.mark_bytes == 0 || fail(0, "marks without images");
+    const KernelDescriptor& prepare = input_.kernels[images.prepare];
+    if (prepare.role != KernelRole::prepare || prepare.precision != input_.precision)
+      return fail(0, "prepared by another kernel");
+    if (images.ranged() != (input_.precision == Precision::bf16x6)) return fail(0, "leftover kernel");
+    if (images.ranged() && input_.kernels[images.leftover].role != KernelRole::gemm_leftover)
+      return fail(0, "left over to another kernel");
+    if (images.unit_bytes != image_facts(input_.precision).unit_bytes()) return fail(0, "unit_bytes");
+    if (plan_.depth_padded % kImageK != 0 || plan_.lda % kImageRows != 0 || plan_.ldb % kImageRows != 0)
+      return fail(0, "panels of parts of units");
+    if (images.unit_pitch != plan_.depth_padded / kImageK) return fail(0, "unit_pitch");
+    if (images.a_units != plan_.lda / kImageRows * images.unit_pitch) return fail(0, "a_units");
+    if (images.b_units != plan_.ldb / kImageRows * images.unit_pitch) return fail(0, "b_units");
+    for (std::size_t u = 0; u < size(); ++u)
+      if (at(u).kind == StepKind::upload && in_buffer(at(u), at(u).operand).begin % kImageRows != 0)
+        return fail(u, "uploads into the middle of a unit");
+    return true;
+  }
+
+  // Each compute has marks of its own, and together they have all of them.
+  bool marks() {
+    if (!plan_.images.ranged()) return true;
+    std::vector<std::size_t> computes;
+    for (std::size_t i = 0; i < size(); ++i)
+      if (at(i).kind == StepKind::compute) computes.push_back(i);
+    std::sort(computes.begin(), computes.end(),
+              [&](std::size_t x, std::size_t y) { return at(x).marks < at(y).marks; });
+    std::int64_t next = 0;
+    for (const std::size_t i : computes) {
+      if (at(i).marks != next) return fail(i, "marks not its own");
+      const auto tiles = [](const Range& range) { return (range.extent + kImageRows - 1) / kImageRows; };
+      next += tiles(at(i).rows) * tiles(at(i).cols);
+    }
+    return next == plan_.images.mark_bytes || fail(0, "mark_bytes");
   }
 
   const Plan& plan_;

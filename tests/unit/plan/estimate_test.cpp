@@ -31,6 +31,7 @@ TEST(Estimate, IsNearThePlansPrediction) {
     in.trans_a = random() % 2 != 0 ? Transpose::yes : Transpose::no;
     in.trans_b = random() % 2 != 0 ? Transpose::yes : Transpose::no;
     in.a_pinned = random() % 4 == 0;
+    in.precision = static_cast<Precision>(random() % 3);
     if (random() % 4 == 0) in.device_bytes = std::int64_t{128} << 20;
     if (2.0 * static_cast<double>(in.m) * static_cast<double>(in.n) * static_cast<double>(in.k) < 4e6)
       continue;

@@ -18,7 +18,20 @@ inline constexpr KernelDescriptor kReference{
 inline constexpr KernelDescriptor kOdd{
     "odd", KernelRole::gemm, Precision::fp32, 80, 96, 160, 24, 2, 192, 30000, 2};
 
-inline constexpr KernelDescriptor kUsual[] = {kLarge, kMiddle, kSmall, kReference, kTransposeKernel};
+inline constexpr KernelDescriptor kBf16x6{
+    "bf16x6", KernelRole::gemm_prepared, Precision::bf16x6, 90, 128, 128, 32, 4, 384, 196736, 1};
+inline constexpr KernelDescriptor kTf32{
+    "tf32", KernelRole::gemm_prepared, Precision::tf32, 90, 256, 128, 32, 4, 384, 196736, 1};
+inline constexpr KernelDescriptor kPrepareBf16x6{
+    "prepare_bf16x6", KernelRole::prepare, Precision::bf16x6, 80, 128, 32, 1, 1, 256, 0, 4};
+inline constexpr KernelDescriptor kPrepareTf32{
+    "prepare_tf32", KernelRole::prepare, Precision::tf32, 80, 128, 32, 1, 1, 256, 0, 4};
+inline constexpr KernelDescriptor kLeftover{
+    "leftover", KernelRole::gemm_leftover, Precision::bf16x6, 80, 128, 128, 16, 3, 128, 49152, 2};
+
+inline constexpr KernelDescriptor kUsual[] = {kLarge,           kMiddle,  kSmall, kReference,
+                                              kTransposeKernel, kBf16x6,  kTf32,  kPrepareBf16x6,
+                                              kPrepareTf32,     kLeftover};
 
 // The model of MEASURED's table of schedules: 50 GB/s each way without latency, 50 TFLOP/s.
 inline MachineProfile model_machine(std::int32_t sms = 132) {
@@ -38,6 +51,8 @@ inline MachineProfile h200() {
   p.d2h = {1.7e-6, 55e9};
   p.host_copy_bytes_per_s = 100e9;
   p.call_fixed_s = 50e-6;
+  p.bf16x6_flops_per_s = 112e12;
+  p.tf32_flops_per_s = 360e12;
   return p;
 }
 

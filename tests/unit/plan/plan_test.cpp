@@ -40,21 +40,25 @@ TEST(Plan, IsRightForRandomShapesMemoriesTilesAndTransposes) {
   constexpr KernelDescriptor only_large[] = {kLarge, kTransposeKernel};
   constexpr KernelDescriptor only_reference[] = {kReference, kTransposeKernel};
   constexpr KernelDescriptor odd[] = {kOdd, kSmall, kTransposeKernel};
-  const std::span<const KernelDescriptor> sets[] = {kUsual, only_large, only_reference, odd};
-  const MachineProfile machines[] = {h200(), model_machine(), MachineProfile{}, model_machine(1)};
+  const std::span<const KernelDescriptor> sets[] = {kUsual, only_large, only_reference, odd, kUsual};
+  MachineProfile tensor_cores = h200();  // and little else: even small products are made of images
+  tensor_cores.kernel_flops_per_s = 1e11;
+  const MachineProfile machines[] = {h200(), model_machine(), MachineProfile{}, model_machine(1),
+                                     tensor_cores};
   std::mt19937_64 random(20240607);
   const auto extent = [&](double decades) {
     return static_cast<std::int64_t>(std::pow(10.0, std::uniform_real_distribution<>(0, decades)(random)));
   };
-  int planned = 0, beyond_memory = 0, sliced = 0;
+  int planned = 0, beyond_memory = 0, sliced = 0, of_images = 0, of_images_beyond = 0;
   for (int i = 0; i < 3000; ++i) {
-    const MachineProfile& profile = machines[random() % 4];
+    const MachineProfile& profile = machines[random() % 5];
     PlanInput in = product(extent(4.2), extent(4.2), extent(4.2), profile);
     in.trans_a = random() % 2 ? Transpose::yes : Transpose::no;
     in.trans_b = random() % 2 ? Transpose::yes : Transpose::no;
     in.a_pinned = random() % 4 == 0;
     in.b_pinned = random() % 4 == 0;
-    in.kernels = sets[random() % 4];
+    in.kernels = sets[random() % 5];
+    in.precision = static_cast<Precision>(random() % 3);
     in.pinned_bytes = std::int64_t{1} << (18 + random() % 10);
     if (random() % 2) in.device_bytes = std::int64_t{1} << (20 + random() % 12);
     Plan plan;
@@ -67,6 +71,8 @@ TEST(Plan, IsRightForRandomShapesMemoriesTilesAndTransposes) {
     ++planned;
     beyond_memory += plan.blocks.size() > 1;
     sliced += plan.panel_buffers > 1;
+    of_images += plan.images.used();
+    of_images_beyond += plan.images.used() && plan.blocks.size() > 1;
     if (plan.steps.size() > 1500) continue;  // the checker is quadratic
     ASSERT_EQ(check(plan, in), "") << describe(in) << "\n" << to_string(plan).substr(0, 1500);
     EXPECT_DOUBLE_EQ(plan.predicted_s, makespan(plan, in)) << describe(in);
@@ -74,6 +80,8 @@ TEST(Plan, IsRightForRandomShapesMemoriesTilesAndTransposes) {
   EXPECT_GT(planned, 2500);
   EXPECT_GT(beyond_memory, 100);
   EXPECT_GT(sliced, 300);
+  EXPECT_GT(of_images, 30);
+  EXPECT_GT(of_images_beyond, 5);
 }
 
 TEST(Plan, TransposesNeedLandingSpace) {
@@ -98,24 +106,73 @@ TEST(Plan, NeedsATransposeKernelOnlyWhereAnOperandIsTurned) {
   EXPECT_EQ(make_plan(in, plan), PlanError::none);
 }
 
-TEST(Plan, TakesTheKernelsOfItsPrecisionElseFp32) {
+const KernelDescriptor& first_kernel(const Plan& plan, const PlanInput& in) {
+  for (const Step& step : plan.steps)
+    if (step.kind == compute) return in.kernels[static_cast<std::size_t>(step.kernel)];
+  return kReference;
+}
+
+TEST(Plan, APrecisionIsAPermission) {
   const MachineProfile profile = h200();
-  KernelDescriptor tensor = kLarge;
-  tensor.precision = Precision::tf32;
-  const KernelDescriptor both[] = {kSmall, tensor, kTransposeKernel};
-  PlanInput in = product(512, 512, 512, profile);
-  in.kernels = both;
-  const auto kernel_of = [&](Precision precision) {
+  Plan plan;
+  for (const Precision precision : {Precision::fp32, Precision::bf16x6, Precision::tf32}) {
+    PlanInput in = product(8192, 8192, 8192, profile);
     in.precision = precision;
-    Plan plan;
-    EXPECT_EQ(make_plan(in, plan), PlanError::none);
-    for (const Step& step : plan.steps)
-      if (step.kind == compute) return step.kernel;
-    return -1;
-  };
-  EXPECT_EQ(kernel_of(Precision::fp32), 0);
-  EXPECT_EQ(kernel_of(Precision::tf32), 1);
-  EXPECT_EQ(kernel_of(Precision::bf16x6), 0);
+    expect_right(in);
+    ASSERT_EQ(make_plan(in, plan), PlanError::none);
+    EXPECT_EQ(first_kernel(plan, in).precision, precision);
+    EXPECT_EQ(plan.images.used(), precision != Precision::fp32);
+    EXPECT_EQ(plan.images.ranged(), precision == Precision::bf16x6);
+    // A product that is over before its images are made is better made without.
+    in = product(200, 200, 64, profile);
+    in.precision = precision;
+    ASSERT_EQ(make_plan(in, plan), PlanError::none);
+    EXPECT_FALSE(plan.images.used());
+  }
+}
+
+// Where a kernel is missing, or the machine has no rate, or one that loses to fp32.
+TEST(Plan, WithoutAFasterPrecisionProductsAreMadeInFp32) {
+  const KernelDescriptor without[][5] = {{kLarge, kTransposeKernel, kBf16x6, kPrepareTf32, kLeftover},
+                                         {kLarge, kTransposeKernel, kBf16x6, kPrepareBf16x6, kTf32},
+                                         {kLarge, kTransposeKernel, kTf32, kPrepareBf16x6, kLeftover}};
+  const MachineProfile fast = h200();
+  Plan plan;
+  for (const auto& kernels : without) {
+    PlanInput in = product(8192, 8192, 8192, fast);
+    in.kernels = kernels;
+    in.precision = Precision::bf16x6;
+    ASSERT_EQ(make_plan(in, plan), PlanError::none);
+    EXPECT_FALSE(plan.images.used());
+  }
+  for (const double rate : {0.0, 25e12}) {
+    MachineProfile slow = h200();
+    slow.bf16x6_flops_per_s = rate;
+    PlanInput in = product(8192, 8192, 8192, slow);
+    in.precision = Precision::bf16x6;
+    ASSERT_EQ(make_plan(in, plan), PlanError::none);
+    EXPECT_FALSE(plan.images.used()) << rate;
+  }
+}
+
+// Images take two and a half times the memory of panels alone: where only these fit, slices of images are
+// weighed against the whole product.
+TEST(Plan, ImagesMayBeWorthSlices) {
+  MachineProfile profile = h200();
+  profile.kernel_flops_per_s = 5e12;  // a GPU of little fp32
+  PlanInput in = product(16384, 16384, 16384, profile);
+  in.precision = Precision::tf32;
+  in.device_bytes = std::int64_t{4} << 30;
+  Plan plan;
+  ASSERT_EQ(make_plan(in, plan), PlanError::none);
+  EXPECT_TRUE(plan.images.used());
+  EXPECT_GT(plan.panel_buffers, 1);
+  EXPECT_NEAR(estimate_seconds(in), plan.predicted_s, 0.3 * plan.predicted_s);
+}
+
+TEST(Plan, WithoutAnyKernelThereIsNone) {
+  const MachineProfile profile = h200();
+  PlanInput in = product(512, 512, 512, profile);
   in.kernels = {};
   Plan plan;
   EXPECT_EQ(make_plan(in, plan), PlanError::no_kernel);
