@@ -74,7 +74,8 @@ bool for_cpu_unexamined(RouteMode mode, CpuTicket& ticket) noexcept {
 
 // All of our own arithmetic on a caller's thread happens in the default floating-point environment: the host
 // may have traps enabled, and its flags are its own. The provider, in pass 3 and behind us, sees the host's.
-Decision decide_route(RouteMode mode, const GemmCall& call) noexcept {
+// Out of line, as the log below: a caller may have little stack, and the provider comes on top of this frame.
+[[gnu::noinline]] Decision decide_route(RouteMode mode, const GemmCall& call) noexcept {
   const os::DefaultFloatingPoint environment;
   const MachineProfile& profile = machine_profile();
   decide::DecisionInput input;
@@ -187,8 +188,9 @@ bool run_and_complete(const fallback::Provider& provider, const GemmCall& call, 
   return answer.tried;
 }
 
-void log_gpu_call(fallback::Spelling spelling, const GemmCall& call, const Decision& decision,
-                  const GpuRun& run, std::int64_t begin_ns) noexcept {
+[[gnu::noinline]] void log_gpu_call(fallback::Spelling spelling, const GemmCall& call,
+                                    const Decision& decision, const GpuRun& run,
+                                    std::int64_t begin_ns) noexcept {
   if (!observe::call_log_enabled()) return;
   const os::DefaultFloatingPoint environment;
   observe::CallRecord record{};

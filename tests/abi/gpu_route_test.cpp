@@ -65,6 +65,24 @@ TEST_F(GpuRoute, ForkedChildGoesToTheCpuAndTheParentGoesOn) {
   EXPECT_EQ(result.counter("calls_rescued"), 0);
 }
 
+// From the setting to the kernel: measured at the start, planned, made, counted.
+TEST_F(GpuRoute, PrecisionIsThatOfTheSetting) {
+  environment_["GEMMHOIST_SIM_SLOW_FP32"] = "1";
+  environment_["GEMMHOIST_LOG"] = "calls";
+  for (const char* precision : {"fp32", "bf16x6", "tf32"}) {
+    environment_["GEMMHOIST_PRECISION"] = precision;
+    const Result result = calls({"large", "cblas_sgemm"});
+    const bool is_tf32 = precision == std::string("tf32");
+    if (!is_tf32) {
+      EXPECT_EQ(result.out.substr(0, 6), "right\n") << result.err;
+    }
+    const std::string kernel = precision == std::string("fp32") ? "" : std::string(precision);
+    EXPECT_NE(result.err.find(" sgemm_sim_" + kernel), std::string::npos) << result.err;
+    EXPECT_EQ(result.counter("range_tiles") > 0, precision == std::string("bf16x6"));
+    EXPECT_EQ(result.counter("range_tiles_fp32"), 0);
+  }
+}
+
 // The device fails when some tiles are home: the CPU makes the others, each where it belongs, beta once.
 TEST_F(GpuRoute, WhatTheDeviceLeavesTheCpuFinishes) {
   environment_["GEMMHOIST_SIM_REPORT"] = "1";

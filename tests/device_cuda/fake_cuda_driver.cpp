@@ -15,9 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "core/checked.hpp"
 #include "core/kernel_descriptor.hpp"
 #include "device/cuda/driver_types.hpp"
 #include "fake_cuda.hpp"
+#include "support/image_reference.hpp"
 
 namespace cuda = gemmhoist::device::cuda;
 using cuda::Context;
@@ -221,16 +223,8 @@ Result add_block(std::size_t bytes, Block::Kind kind, std::uintptr_t* address) {
 
 // --- kernels: the contracts of core/kernel_descriptor.hpp as loops ---
 
-Result run_gemm(const gemmhoist::GemmKernelParams& p) {
-  if (p.m <= 0 || p.n <= 0 || p.k < 0) return result::invalid_value;
-  const auto bytes = [](std::int64_t ld, std::int64_t lines, std::int64_t width) {
-    return static_cast<std::size_t>(lines == 0 ? 0 : (lines - 1) * ld + width) * sizeof(float);
-  };
-  if (!on_device(reinterpret_cast<DevicePtr>(p.a), bytes(p.lda, p.k, p.m)) ||
-      !on_device(reinterpret_cast<DevicePtr>(p.b), bytes(p.ldb, p.k, p.n)) ||
-      !on_device(reinterpret_cast<DevicePtr>(p.c), bytes(p.ldc, p.n, p.m))) {
-    return result::illegal_address;
-  }
+// A plain product, of host memory: its operands were looked at by its caller.
+void multiply_panels(const gemmhoist::GemmKernelParams& p) {
   std::vector<float> column(static_cast<std::size_t>(p.m));
   for (std::int64_t j = 0; j < p.n; ++j) {
     std::fill(column.begin(), column.end(), 0.0f);
@@ -244,6 +238,61 @@ Result run_gemm(const gemmhoist::GemmKernelParams& p) {
       c = p.alpha * (column[static_cast<std::size_t>(i)] + (p.accumulate != 0 ? c : 0.0f));
     }
   }
+}
+
+Result run_gemm(const gemmhoist::GemmKernelParams& p) {
+  if (p.m <= 0 || p.n <= 0 || p.k < 0) return result::invalid_value;
+  const auto bytes = [](std::int64_t ld, std::int64_t lines, std::int64_t width) {
+    return static_cast<std::size_t>(lines == 0 ? 0 : (lines - 1) * ld + width) * sizeof(float);
+  };
+  if (!on_device(reinterpret_cast<DevicePtr>(p.a), bytes(p.lda, p.k, p.m)) ||
+      !on_device(reinterpret_cast<DevicePtr>(p.b), bytes(p.ldb, p.k, p.n)) ||
+      !on_device(reinterpret_cast<DevicePtr>(p.c), bytes(p.ldc, p.n, p.m))) {
+    return result::illegal_address;
+  }
+  multiply_panels(p);
+  return result::success;
+}
+
+template <typename T>
+bool has_units(gemmhoist::Precision precision, const void* image, const T* ranges, std::int64_t pitch,
+               std::int64_t rows, std::int64_t k) {
+  const auto units = static_cast<std::size_t>(
+      (gemmhoist::divide_up(rows, gemmhoist::kImageRows) - 1) * pitch + k / gemmhoist::kImageK);
+  const auto unit = static_cast<std::size_t>(gemmhoist::image_facts(precision).unit_bytes());
+  return on_device(reinterpret_cast<DevicePtr>(image), units * unit) &&
+         (precision != gemmhoist::Precision::bf16x6 ||
+          on_device(reinterpret_cast<DevicePtr>(ranges), units * sizeof(T)));
+}
+
+Result run_prepare(gemmhoist::Precision precision, const gemmhoist::PrepareKernelParams& p) {
+  if (p.rows <= 0 || p.k <= 0 || p.padded_rows < p.rows || p.padded_k < p.k) return result::invalid_value;
+  const std::int64_t floats = (p.rows - 1) * p.row_stride + (p.k - 1) * p.k_stride + 1;
+  if (!on_device(reinterpret_cast<DevicePtr>(p.source), static_cast<std::size_t>(floats) * sizeof(float)) ||
+      !has_units(precision, p.image, p.ranges, p.unit_pitch, p.padded_rows, p.padded_k)) {
+    return result::illegal_address;
+  }
+  gemmhoist::test::reference_prepare(precision, p);
+  return result::success;
+}
+
+Result run_images(gemmhoist::Precision precision, bool leftover,
+                  const gemmhoist::PreparedGemmKernelParams& p) {
+  const gemmhoist::GemmKernelParams& g = p.gemm;
+  if (g.m <= 0 || g.n <= 0 || g.k <= 0 || g.k % gemmhoist::kImageK != 0) return result::invalid_value;
+  const auto tiles = static_cast<std::size_t>(gemmhoist::divide_up(g.m, gemmhoist::kImageRows) *
+                                              gemmhoist::divide_up(g.n, gemmhoist::kImageRows));
+  if (!has_units(precision, p.a_image, p.a_ranges, p.a_unit_pitch, g.m, g.k) ||
+      !has_units(precision, p.b_image, p.b_ranges, p.b_unit_pitch, g.n, g.k) ||
+      !on_device(reinterpret_cast<DevicePtr>(g.c),
+                 static_cast<std::size_t>((g.n - 1) * g.ldc + g.m) * sizeof(float)) ||
+      (p.out_of_range != nullptr && !on_device(reinterpret_cast<DevicePtr>(p.out_of_range), tiles))) {
+    return result::illegal_address;
+  }
+  if (leftover)
+    gemmhoist::test::reference_leftover(p, multiply_panels);
+  else
+    gemmhoist::test::reference_image_product(precision, p, multiply_panels);
   return result::success;
 }
 
@@ -486,9 +535,16 @@ FAKE_API Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid
   if (!shape || extra != nullptr || static_cast<int>(shared_bytes) > function->dynamic_shared_bytes) {
     return result::invalid_value;
   }
-  return function->name.find("transpose") != std::string::npos
-             ? run_transpose(*static_cast<gemmhoist::TransposeKernelParams*>(parameters[0]))
-             : run_gemm(*static_cast<gemmhoist::GemmKernelParams*>(parameters[0]));
+  const auto named = [&](const char* part) { return function->name.find(part) != std::string::npos; };
+  const bool tf32 = named("tf32"), leftover = named("leftover");
+  const gemmhoist::Precision precision = tf32 ? gemmhoist::Precision::tf32 : gemmhoist::Precision::bf16x6;
+  if (named("transpose"))
+    return run_transpose(*static_cast<gemmhoist::TransposeKernelParams*>(parameters[0]));
+  if (named("prepare"))
+    return run_prepare(precision, *static_cast<gemmhoist::PrepareKernelParams*>(parameters[0]));
+  if (tf32 || leftover || named("bf16x6"))
+    return run_images(precision, leftover, *static_cast<gemmhoist::PreparedGemmKernelParams*>(parameters[0]));
+  return run_gemm(*static_cast<gemmhoist::GemmKernelParams*>(parameters[0]));
 }
 
 FAKE_API Result cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {

@@ -27,8 +27,10 @@ class PipelineOnCuda : public ::testing::Test {
   }
   void TearDown() override { faults().disarm(); }
 
-  std::unique_ptr<PipelineHarness> start() {
-    auto harness = std::make_unique<PipelineHarness>(driver, *table, kOptions);
+  std::unique_ptr<PipelineHarness> start(Precision precision = Precision::fp32) {
+    pipeline::EngineOptions options = kOptions;
+    options.precision = precision;
+    auto harness = std::make_unique<PipelineHarness>(driver, *table, options);
     EXPECT_TRUE(harness->status().ok()) << harness->status().what() << ' ' << harness->status().native();
     return harness;
   }
@@ -46,6 +48,30 @@ TEST_F(PipelineOnCuda, EveryTransposeAndBetaIsRight) {
         const auto answer = harness->multiply(product.fresh());
         EXPECT_EQ(answer.outcome, Outcome::done) << answer.status.what() << ' ' << answer.status.native();
         EXPECT_EQ(product.complaint(), "") << to_char(trans_a) << to_char(trans_b) << ' ' << beta;
+      }
+    }
+  }
+}
+
+// The faster precisions, with and without tiles that six products cannot make.
+TEST_F(PipelineOnCuda, FasterPrecisionsAreRight) {
+  for (const Precision precision : {Precision::bf16x6, Precision::tf32}) {
+    auto harness = start(precision);
+    for (const Transpose trans_a : {Transpose::no, Transpose::yes}) {
+      for (const Transpose trans_b : {Transpose::no, Transpose::yes}) {
+        for (const bool subnormal : {false, true}) {
+          Product product(297, 393, 171, trans_a, trans_b, 0.5f);
+          const bool tf32 = precision == Precision::tf32;
+          if (tf32) product.keep_significant_bits(11);
+          if (subnormal) product.make_first_subnormal();
+          const auto answer = harness->multiply(product.fresh());
+          const std::string what =
+              std::string(to_string(precision)) + ' ' + to_char(trans_a) + to_char(trans_b);
+          EXPECT_EQ(answer.outcome, Outcome::done) << answer.status.what() << ' ' << answer.status.native();
+          EXPECT_EQ(product.complaint(), "") << what;
+          EXPECT_NE(answer.kernel.find(to_string(precision)), std::string::npos) << answer.kernel;
+          EXPECT_EQ(answer.leftover.tiles > 0, subnormal && !tf32) << what;
+        }
       }
     }
   }
@@ -79,6 +105,25 @@ TEST_F(PipelineOnCuda, EveryDriverCallFailsOnce) {
     EXPECT_GT(k, 60) << "the sweep covered a whole product";
     RecordProperty("driver_calls", static_cast<int>(k - 1));
   }
+}
+
+TEST_F(PipelineOnCuda, EveryDriverCallFailsOnceInBf16x6) {
+  auto harness = start(Precision::bf16x6);
+  Product product(260, 300, 150, Transpose::no, Transpose::no, 0.5f);
+  product.make_first_subnormal();
+  ASSERT_EQ(harness->multiply(product.fresh()).outcome, Outcome::done);
+  long k = 1;
+  for (bool struck = true; struck; k += kStep) {
+    faults().arm(k, result::invalid_value, false);
+    const auto answer = harness->multiply(product.fresh());
+    struck = faults().struck;
+    faults().disarm();
+    ASSERT_EQ(product.complaint(), "") << "call " << k;
+    EXPECT_TRUE(answer.outcome == Outcome::done || !answer.status.ok());
+    ASSERT_EQ(harness->multiply(product.fresh()).outcome, Outcome::done) << "after call " << k;
+    ASSERT_EQ(product.complaint(), "") << "after call " << k;
+  }
+  EXPECT_GT(k, 30);
 }
 
 // A failure that takes the device along, at once or with everything after it: all later calls are the CPU's,

@@ -2,11 +2,13 @@
 // faults left open. A call is finished as dispatch finishes it: what the pipeline left is made by the CPU.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <future>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "device/cuda/cuda_device.hpp"
@@ -33,12 +35,19 @@ class FunctionTask final : public device::Task {
 class PipelineHarness {
  public:
   PipelineHarness(const DriverUnderTest& driver, const device::cuda::DriverTable& table,
-                  const pipeline::EngineOptions& options) {
+                  const pipeline::EngineOptions& options)
+      : precision_(options.precision) {
     current().driver = driver;
     current().table = &table;
     FunctionTask start([&](device::Device& device) {
       const Status made = pipeline::make_engine(device, options, engine_);
-      if (made.ok()) pipeline::set_profile(*engine_, MachineProfile{});
+      if (!made.ok()) return made;
+      MachineProfile profile;
+      if (precision_ != Precision::fp32) {  // which then has no chance
+        profile.kernel_flops_per_s = 1e8;
+        set_flops_per_s(profile, precision_, 1e14);
+      }
+      pipeline::set_profile(*engine_, profile);
       return made;
     });
     worker_ = device::start_worker(open, 0, start);
@@ -64,17 +73,21 @@ class PipelineHarness {
   struct Answer {
     pipeline::Outcome outcome;
     Status status;
+    std::string kernel;
+    pipeline::Leftover leftover;
   };
 
   // Makes C whole, by the pipeline and what the CPU adds.
   Answer multiply(const GemmCall& call) {
-    pipeline::Job* job = pipeline::take_job(call, Precision::fp32);
+    pipeline::Job* job = pipeline::take_job(call, precision_);
     EXPECT_NE(job, nullptr);
     device::Task& task = pipeline::as_task(*job, *engine_);
     if (!worker_->submit(task)) task.abandon(Status(StatusCode::cancelled, "worker"));
     Answer answer{};
     answer.outcome = pipeline::wait(*job, observe::now_ns() + 60'000'000'000);
     answer.status = pipeline::status(*job);
+    answer.kernel = pipeline::kernel_name(*job);
+    answer.leftover = pipeline::leftover(*job);
     if (answer.outcome == pipeline::Outcome::partial) {
       GemmCall rest = call;
       pipeline::for_each_region_left(*job, finish, &rest);
@@ -117,6 +130,7 @@ class PipelineHarness {
     }
   }
 
+  const Precision precision_;
   device::Worker* worker_ = nullptr;
   pipeline::Engine* engine_ = nullptr;
   Status status_;
@@ -135,6 +149,19 @@ class Product {
     original_ = random(call_.ldc * n);
     call_.a = a_.data();
     call_.b = b_.data();
+    make_expected();
+  }
+
+  // Of A and B, so that what tf32 makes is as good as what fp32 does.
+  void keep_significant_bits(int bits) {
+    const auto mask = ~std::uint32_t{0} << (24 - bits);
+    for (std::vector<float>* operand : {&a_, &b_})
+      for (float& value : *operand) value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & mask);
+    make_expected();
+  }
+  // A(0, 0), which is in no range that six products make.
+  void make_first_subnormal() {
+    a_[0] = 0x1p-140f;
     make_expected();
   }
 

@@ -50,6 +50,14 @@ class SlowDevice final : public device::Device {
                 const TransposeKernelParams& params) noexcept override {
     return device_->launch(stream, kernel, params);
   }
+  Status launch(device::Stream stream, const KernelDescriptor& kernel,
+                const PrepareKernelParams& params) noexcept override {
+    return device_->launch(stream, kernel, params);
+  }
+  Status launch(device::Stream stream, const KernelDescriptor& kernel,
+                const PreparedGemmKernelParams& params) noexcept override {
+    return device_->launch(stream, kernel, params);
+  }
   Status record(device::Event event, device::Stream stream) noexcept override {
     return device_->record(event, stream);
   }

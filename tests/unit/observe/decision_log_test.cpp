@@ -78,6 +78,19 @@ TEST(LogText, ALineForPeople) {
       "118 ms, kernel 3.1 ms sgemm_fp32_128x256x32_s3_sm80");
 }
 
+TEST(LogText, TilesLeftToFp32) {
+  CallRecord r = gpu_record();
+  r.range_tiles = 1024;
+  r.range_tiles_fp32 = 3;
+  os::Line people, programs;
+  describe_call(people, r);
+  encode_call(programs, r);
+  EXPECT_NE(std::string(people.c_str()).find(", tiles in fp32 3 of 1024"), std::string::npos);
+  const json j = json::parse(programs.c_str());
+  EXPECT_EQ(j["range_tiles"], 1024);
+  EXPECT_EQ(j["range_tiles_fp32"], 3);
+}
+
 TEST(LogText, WhatIsNotKnownIsNotSaid) {
   os::Line line;
   describe_call(line, cpu_record());
@@ -111,6 +124,7 @@ TEST(LogText, TheLongestLinesFit) {
   r.call.alpha = -1.17549435e-38f;
   r.call.beta = NAN;
   r.route = "gpu+cpu";
+  r.range_tiles = r.range_tiles_fp32 = INT64_MAX;
   r.measured_s = r.kernel_s = r.submit_s = r.predicted_cpu_s = r.predicted_gpu_s = 123456.123456789;
   os::Line people, programs, summary;
   describe_call(people, r);

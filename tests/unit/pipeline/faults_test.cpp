@@ -103,6 +103,7 @@ TEST(Faults, EveryCallOutOfMemoryOnFreshEngine) {
     (void)rig.multiply(product.call());
     EXPECT_EQ(product.check(), "") << k;
     product.restore_c();
+    rig.simulation().arm({});  // a call with fewer polls than the counted one has not met it
     const CallResult next = rig.multiply(product.call());
     EXPECT_EQ(next.outcome, pipeline::Outcome::done) << k << ' ' << next.status.what();
     EXPECT_EQ(product.check(), "") << k;
