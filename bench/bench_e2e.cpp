@@ -49,6 +49,8 @@ void declare(CLI::App& app, Options& o) {
   app.add_option("--budget", o.budget_s, "Seconds after which no further shape is begun; 0: no limit");
   app.add_option("--csv", o.csv, "Write results there, and rates beside them");
   app.add_option("--library", o.peer.library, "libgemmhoist.so")->check(CLI::ExistingFile);
+  app.add_option("--precision", o.peer.precision, "GEMMHOIST_PRECISION of our library")
+      ->check(CLI::IsMember({"fp32", "bf16x6", "tf32"}));
   app.add_option("--openblas", o.peer.openblas, "OpenBLAS, if not by soname");
   app.add_option("--nvblas", o.peer.nvblas, "libnvblas, if not by soname");
   app.add_option("--cudart", o.cudart, "libcudart, if not by soname");

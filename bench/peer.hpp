@@ -53,6 +53,7 @@ struct PeerGroup {
 
 struct PeerOptions {
   std::string library;                          // libgemmhoist.so
+  std::string precision;                        // its GEMMHOIST_PRECISION; "": as the environment says
   std::string openblas;                         // "": by soname
   std::string nvblas;                           // "": by soname
   std::vector<int> tiles = {1024, 2048, 4096};  // NVBLAS tile sizes, cuBLASXt block sizes

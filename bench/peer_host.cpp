@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -84,7 +85,8 @@ double seconds_of(const nlohmann::json& line, const char* field) {
 
 class Ours final : public Peer {
  public:
-  Ours(const HostBlas& blas, CallLog* log, Memory where) : blas_(blas), log_(log) {
+  Ours(const HostBlas& blas, CallLog* log, Memory where, Arithmetic arithmetic)
+      : blas_(blas), log_(log), arithmetic_(arithmetic) {
     name = "gemmhoist";
     memory = where;
   }
@@ -93,6 +95,7 @@ class Ours final : public Peer {
     workload_ = &workload;
     log_->skip();
   }
+  std::string check() override { return workload_->check_c(arithmetic_); }
   CallTimes call() override {
     CallTimes times;
     const double start = now_s();
@@ -109,6 +112,7 @@ class Ours final : public Peer {
  private:
   HostBlas blas_;
   CallLog* log_;
+  Arithmetic arithmetic_;
 };
 
 }  // namespace
@@ -126,17 +130,21 @@ std::vector<PeerGroup> make_ours(const PeerOptions& options, const CudaRuntime& 
   setenv("GEMMHOIST_ROUTE", "gpu", 0);
   setenv("GEMMHOIST_LOG_FILE", log->path().c_str(), 1);
   if (!options.openblas.empty()) setenv("GEMMHOIST_FALLBACK", options.openblas.c_str(), 0);
+  if (!options.precision.empty()) setenv("GEMMHOIST_PRECISION", options.precision.c_str(), 1);
+  const char* precision = std::getenv("GEMMHOIST_PRECISION");
+  const Arithmetic arithmetic =
+      precision != nullptr && std::strcmp(precision, "tf32") == 0 ? Arithmetic::tf32 : Arithmetic::single;
   HostBlas blas(SharedObject({options.library}), false);
   if (!blas.usable()) {
     pageable.why_not =
         blas.object().loaded() ? "the library lacks cblas_sgemm or sgemm_" : blas.object().error();
     return groups;
   }
-  pageable.settings.push_back(std::make_unique<Ours>(blas, log, Memory::pageable));
+  pageable.settings.push_back(std::make_unique<Ours>(blas, log, Memory::pageable, arithmetic));
   if (options.pinned && cuda.usable()) {
     PeerGroup& pinned = groups.emplace_back();
     pinned.name = "gemmhoist pinned";
-    pinned.settings.push_back(std::make_unique<Ours>(blas, log, Memory::pinned));
+    pinned.settings.push_back(std::make_unique<Ours>(blas, log, Memory::pinned, arithmetic));
     pinned.settings.back()->name = pinned.name;
   }
   return groups;

@@ -150,13 +150,16 @@ void Workload::make_reference() {
   }
 }
 
-std::string Workload::check_c() const {
-  const std::string wrong = check_samples();
-  return wrong.empty() ? check_rows() : wrong;
+std::string Workload::check_c(Arithmetic arithmetic) const {
+  const std::string wrong = check_samples(arithmetic);
+  return wrong.empty() ? check_rows(arithmetic) : wrong;
 }
 
-std::string Workload::check_samples() const {
+std::string Workload::check_samples(Arithmetic arithmetic) const {
   constexpr int kSamples = 256;  // the corners, then random places
+  // Rounding both operands to 11 bits moves a product by at most 2^-10 of itself.
+  const double rounding = arithmetic == Arithmetic::tf32 ? 0x1p-10 : 0.0;
+  const double relative = static_cast<double>(call_.k + 3) * kUnit + rounding;
   const Operand a{call_.a, call_.lda, call_.trans_a}, b{call_.b, call_.ldb, call_.trans_b};
   for (int s = 0; s < kSamples; ++s) {
     std::int64_t i = static_cast<std::int64_t>(mix(5, s) % static_cast<std::uint64_t>(call_.m));
@@ -174,18 +177,19 @@ std::string Workload::check_samples() const {
     exact = exact * call_.alpha + before * call_.beta;
     size = size * std::abs(call_.alpha) + std::abs(before * call_.beta);
     const double got = call_.c[i + j * call_.ldc];
-    if (!(std::abs(got - exact) <= static_cast<double>(call_.k + 3) * kUnit * size)) {
+    if (!(std::abs(got - exact) <= relative * size)) {
       return fmt::format("C({}, {}) is {}, not {}", i, j, got, exact);
     }
   }
   return {};
 }
 
-std::string Workload::check_rows() const {
+std::string Workload::check_rows(Arithmetic arithmetic) const {
   // Errors of the elements of a row are independent and, on such data, at most some 6 units of 2^-24 |A||B|
   // (measured for cuBLAS at k = 4096); their signed sum then grows with sqrt(n). 32 leaves room, and a lost
-  // tile, or a lost k block of one, is still far outside.
-  const double width = 32 * kUnit * std::sqrt(static_cast<double>(call_.n));
+  // tile, or a lost k block of one, is still far outside. Of tf32 they are 80 times as large.
+  const double unit = arithmetic == Arithmetic::tf32 ? 80 * kUnit : kUnit;
+  const double width = 32 * unit * std::sqrt(static_cast<double>(call_.n));
   const auto row_sums = times(Operand{call_.c, call_.ldc, Transpose::no}, call_.m, call_.n, signs_);
   for (std::int64_t i = 0; i < call_.m; ++i) {
     if (!(std::abs(row_sums[i] - product_[i]) <= width * magnitude_[i])) {

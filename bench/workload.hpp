@@ -25,6 +25,9 @@ using Buffer = std::unique_ptr<float, FreeBuffer>;
 // Page-aligned, every page touched. cuda is needed for pinned memory only.
 Buffer allocate(std::size_t floats, Memory memory, const CudaRuntime* cuda);
 
+// How exact a peer promises to be: as sums of single-precision FMAs, or as products of 11-bit operands.
+enum class Arithmetic : std::uint8_t { single, tf32 };
+
 // A, B and C of a shape, ready to be handed to any peer. Values are uniform in (-1, 1), the same for the same
 // shape in every process, so that a peer in a child process computes on the same numbers.
 class Workload {
@@ -40,13 +43,14 @@ class Workload {
 
   // What is wrong with C after one call from its first values, or "". Two nets: sampled elements against fp64
   // with the element-wise bound (k+3) 2^-24 (|alpha||A||B| + |beta||C0|), and the whole of C by its product
-  // with a random vector of signs (Freivalds), which no lost tile or k block survives.
-  std::string check_c() const;
+  // with a random vector of signs (Freivalds), which no lost tile or k block survives. Under tf32 both nets
+  // are as much wider as its operands are shorter.
+  std::string check_c(Arithmetic arithmetic = Arithmetic::single) const;
 
  private:
   void make_reference();
-  std::string check_samples() const;
-  std::string check_rows() const;
+  std::string check_samples(Arithmetic arithmetic) const;
+  std::string check_rows(Arithmetic arithmetic) const;
 
   Shape shape_;
   Memory memory_;

@@ -19,6 +19,7 @@ RULES = "core gemm rules"
 RESULTS = "pipeline:Results.OddSizesAllTransposes:Results.ScalarsApplyOnceEach"
 BLOCKS = "pipeline:Results.DeviceMemoryMuchSmallerThanOperands"
 FAULTS = "pipeline:Faults.EveryCallOnceTransient"
+IMAGES = "pipeline:Bf16x6.*"
 PORTABLE = "fallback portable_sgemm"
 
 MUTANTS = (
@@ -43,6 +44,18 @@ MUTANTS = (
            "if (call.k <= 0 || call.alpha == 0) {", "if (call.k <= 0) {", (PORTABLE,)),
     Mutant("portable: the last slice of k is lost", "fallback/portable_sgemm.cpp",
            "l0 < call.k; l0 += kDepth", "l0 + kDepth <= call.k; l0 += kDepth", (PORTABLE,)),
+
+    # --- products of images ---
+    Mutant("bf16x6: tiles out of range are left as they were", "src/pipeline/execution.cpp",
+           "  if (images.leftover < 0) return {};\n", "  if (images.used()) return {};\n", (IMAGES,)),
+    Mutant("bf16x6: marks of one launch are those of another", "src/plan/schedule.cpp",
+           "    step.marks = next_mark_;\n", "    step.marks = 0;\n", ("plan:Plan.*", IMAGES)),
+    Mutant("bf16x6: panels are multiplied before they are images", "src/pipeline/uploads.cpp",
+           "GEMMHOIST_RETURN_IF_FAILED(make_image(context_.plan.steps[step]));\n", "(void)step;\n", (IMAGES,)),
+    Mutant("bf16x6: tiles made in fp32 are not counted", "src/pipeline/leftovers.cpp",
+           "    count_ += ", "    under_way_ += 0 * ", (IMAGES,)),
+    Mutant("a precision is used that was never measured", "src/plan/tiling.cpp",
+           " || !(flops_per_s(*input.profile, input.precision) > 0)", "", ("plan:Plan.*",)),
 
     # --- the pipeline's results ---
     Mutant("the padding below C's rows is written", "src/pipeline/host_copy.cpp",
