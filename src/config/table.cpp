@@ -38,8 +38,8 @@ constexpr Row kRows[] = {
             "Where products go: decided call by call, always to the CPU BLAS, or to the GPU however small."},
            store<RouteMode, &Options::route>),
     choice({"GEMMHOIST_PRECISION", "choice", "fp32|bf16x6|tf32", "fp32", "",
-            "Arithmetic on the GPU: strict IEEE single. The faster bf16x6 and tf32 are taken, but nothing "
-            "plans their kernels yet: all three compute in strict fp32."},
+            "Arithmetic on the GPU: strict IEEE single; bf16x6, on tensor cores and at least as accurate; "
+            "tf32, with operands of 11 bits."},
            store<Precision, &Options::precision>),
     path({"GEMMHOIST_FALLBACK", "path", "PATH", "", "",
           "The CPU BLAS library to use instead of the one that is found."},
