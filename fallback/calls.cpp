@@ -50,8 +50,6 @@ void call_target(const Provider& provider, const GemmCall& call) noexcept {
 
 }  // namespace
 
-constinit std::atomic<bool> detail::guards_in_use{false};
-
 bool inside_fallback() noexcept {
   return guards_in_use() && t_depth > 0;
 }
@@ -64,7 +62,7 @@ InsideFallback::~InsideFallback() {
 }
 
 void put_guards_in_use() noexcept {
-  detail::guards_in_use.store(true, std::memory_order_relaxed);
+  detail::known.guards_in_use.store(true, std::memory_order_relaxed);
 }
 
 void multiply_in_blocks(const GemmCall& call, std::int64_t block, void (*product)(const GemmCall&, void*),

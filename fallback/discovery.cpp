@@ -278,7 +278,7 @@ class Discovering {
 [[gnu::noinline, gnu::cold]] const Provider& find_and_publish(Spelling spelling) noexcept {
   const int saved_errno = errno;
   const Discovering discovering;
-  std::atomic<const Provider*>& slot = detail::published[static_cast<int>(spelling)];
+  std::atomic<const Provider*>& slot = detail::known.published[static_cast<int>(spelling)];
   const Provider found = discover(spelling);
   if (found.may_reenter || found.target_may_reenter) put_guards_in_use();
   const Provider* expected = slot.load(std::memory_order_acquire);
@@ -300,7 +300,7 @@ class Discovering {
 
 }  // namespace
 
-constinit std::atomic<const Provider*> detail::published[kSpellings]{};
+constinit detail::Known detail::known;
 
 const char* spelling_name(Spelling spelling) noexcept {
   return spelling < Spelling::count_ ? kNames[static_cast<int>(spelling)] : "";

@@ -64,12 +64,21 @@ struct Provider {
 // a constructor or in a forked child: it takes no lock of ours.
 const Provider& provider(Spelling spelling) noexcept;
 
-// The same where one was found before, else null: for the entries, which do it in registers.
+// What an entry wants to know of small products, in as few cache lines as may be: they go by thousands a
+// millisecond.
 namespace detail {
-extern std::atomic<const Provider*> published[kSpellings];
-}
+struct alignas(64) Known {
+  // Whether inside_fallback() can be true at all: not before a provider was found that re-enters. Most
+  // processes are spared the thread-local.
+  std::atomic<bool> guards_in_use{false};
+  std::atomic<const Provider*> published[kSpellings]{};
+};
+extern Known known;
+}  // namespace detail
+
+// The provider of a spelling where one was found before, else null.
 inline const Provider* known_provider(Spelling spelling) noexcept {
-  return detail::published[static_cast<int>(spelling)].load(std::memory_order_acquire);
+  return detail::known.published[static_cast<int>(spelling)].load(std::memory_order_acquire);
 }
 
 // Round a fork, for pthread_atfork: a library that another thread is loading is loaded whole before. The
@@ -81,13 +90,8 @@ void after_fork_in_child() noexcept;
 // True while a legal fallback call of this thread is under way: an entry met then is the provider's own inner
 // call and goes straight on.
 bool inside_fallback() noexcept;
-// Whether it can be true at all: not before a provider was found that re-enters. Most processes
-// are spared the thread-local.
-namespace detail {
-extern std::atomic<bool> guards_in_use;
-}
 inline bool guards_in_use() noexcept {
-  return detail::guards_in_use.load(std::memory_order_relaxed);
+  return detail::known.guards_in_use.load(std::memory_order_relaxed);
 }
 
 class InsideFallback {

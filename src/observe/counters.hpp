@@ -35,9 +35,10 @@ namespace detail {
 // before them, and a product of 16 x 16 x 16 takes 90. A signal handler that multiplies amid an addition may
 // go uncounted. 128 bytes: CPUs fetch cache lines in pairs, so that neighbours of 64 would still travel
 // together.
+// The owner first: with the counters of calls it makes one line of 64.
 struct alignas(128) Shard {
-  std::atomic<std::uint64_t> values[static_cast<std::size_t>(Counter::count_)];
   std::atomic<std::uintptr_t> owner;
+  std::atomic<std::uint64_t> values[static_cast<std::size_t>(Counter::count_)];
 };
 
 // Many more than threads: of 32 threads half a pair finds one shard for two. Pages that nobody counts in are

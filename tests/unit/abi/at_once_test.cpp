@@ -22,16 +22,16 @@ class AtOnce : public testing::TestWithParam<bool> {
   void SetUp() override {
     provider_.function = reinterpret_cast<void*>(provider_of_test);
     provider_.arguments_ilp64 = GetParam();
-    for (auto& published : fallback::detail::published) published.store(&provider_);
+    for (auto& published : fallback::detail::known.published) published.store(&provider_);
     dispatch::detail::small_products.store(SmallProducts::unexamined);
-    fallback::detail::guards_in_use.store(false);
+    fallback::detail::known.guards_in_use.store(false);
     observe::add(Counter::calls_illegal);  // the first addition of a thread is no quick one
     observe::reset_counters();
   }
   void TearDown() override {
-    for (auto& published : fallback::detail::published) published.store(nullptr);
+    for (auto& published : fallback::detail::known.published) published.store(nullptr);
     dispatch::detail::small_products.store(SmallProducts::not_known);
-    fallback::detail::guards_in_use.store(false);
+    fallback::detail::known.guards_in_use.store(false);
   }
 
   // As a 32-bit program leaves them in registers and stack slots: with rubbish above.
@@ -153,10 +153,10 @@ TEST_P(AtOnce, NothingWhereSmallProductsAreLookedAt) {
     EXPECT_FALSE(goes());
   }
   dispatch::detail::small_products.store(SmallProducts::unexamined);
-  fallback::detail::guards_in_use.store(true);  // a BLAS that calls the entries itself
+  fallback::detail::known.guards_in_use.store(true);  // a BLAS that calls the entries itself
   EXPECT_FALSE(goes());
-  fallback::detail::guards_in_use.store(false);
-  fallback::detail::published[static_cast<int>(Spelling::cblas_sgemm)].store(nullptr);
+  fallback::detail::known.guards_in_use.store(false);
+  fallback::detail::known.published[static_cast<int>(Spelling::cblas_sgemm)].store(nullptr);
   EXPECT_FALSE(goes());
   EXPECT_EQ(observe::total(Counter::calls_cblas), 1U);
 }
