@@ -12,7 +12,7 @@
 #include "kernels/sgemm_bf16x6_128x128x32_s4_sm90a.hpp"
 #include "kernels/sgemm_fp32_128x128x16_s3_sm80.hpp"
 #include "kernels/sgemm_fp32_128x128x8_s2_sm75.hpp"
-#include "kernels/sgemm_fp32_128x256x32_s3_sm80.hpp"
+#include "kernels/sgemm_fp32_128x256x16_s6_sm80.hpp"
 #include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.hpp"
 #include "kernels/sgemm_fp32_16x16x1_s1_sm75.hpp"
 #include "kernels/sgemm_fp32_64x64x16_s3_sm80.hpp"
@@ -31,7 +31,7 @@ namespace {
 
 // Most capable first within a precision; what is no choice for a product comes last.
 constexpr std::array kKnown{
-    descriptor_sgemm_fp32_128x256x32_s3_sm80,
+    descriptor_sgemm_fp32_128x256x16_s6_sm80,
     descriptor_sgemm_fp32_128x128x16_s3_sm80,
     descriptor_sgemm_fp32_64x64x16_s3_sm80,
     descriptor_sgemm_fp32_128x128x8_s2_sm75,

@@ -9,6 +9,8 @@
 // tile t, whose last row it loaded a step earlier; so the next round may overwrite it.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cp_async.cuh"
 #include "kernels/simt_tile.cuh"
 
@@ -58,8 +60,12 @@ struct StageCopy {
       b.copy(stage, index - CopyA::kPasses);
   }
 
+  // `together` passes at a time: from sm_90 on ptxas sets three empty loads before each run of copies.
+  template <int together = 1>
   __device__ void step(float* stage, int step) {
-    if (step % kStepsAPass == 0) pass(stage, step / kStepsAPass);
+    if (step % (kStepsAPass * together) != 0) return;
+#pragma unroll
+    for (int i = 0; i < together; ++i) pass(stage, step / kStepsAPass + i);
   }
 
   __device__ void whole(float* stage) {
@@ -68,7 +74,8 @@ struct StageCopy {
   }
 };
 
-template <typename Tile>
+// `held`: fragments keep registers of their own, copies are issued in pairs.
+template <typename Tile, bool held = false>
 __device__ __forceinline__ void gemm_cp_async(const GemmKernelParams& params, std::uint32_t group) {
   extern __shared__ float4 shared_memory[];
   float* const shared = reinterpret_cast<float*>(shared_memory);
@@ -92,11 +99,17 @@ __device__ __forceinline__ void gemm_cp_async(const GemmKernelParams& params, st
 
   Accumulator<Tile> sum;
   sum.clear();
-  Fragment<Tile> fragment[2];
+  constexpr int kTogether = held ? 2 : 1;
+  std::conditional_t<held, HeldFragment<Tile>, Fragment<Tile>> fragment[2];
   int read = 0, write = (kStages - 1) * Tile::kStageFloats;  // offsets of stages in the ring
   const float* a_rows = shared + place.row;
   const float* b_rows = shared + kBOffset + place.col;
-  fragment[0].load(a_rows, b_rows);
+  if constexpr (held) {
+#pragma unroll
+    for (int q = 0; q < HeldFragment<Tile>::kQuads; ++q) fragment[0].load_quad(q, a_rows, b_rows, params.k);
+  } else {
+    fragment[0].load(a_rows, b_rows);
+  }
 
   for (int tile = 0; tile < tiles; ++tile) {
     const bool fetch = tile < tiles - (kStages - 1);
@@ -111,15 +124,25 @@ __device__ __forceinline__ void gemm_cp_async(const GemmKernelParams& params, st
       }
       // After the last tile this reads a stage that nobody uses.
       const int row = (step + 1) % kTileK;
-      fragment[(step + 1) % 2].load(a_rows + row * Tile::kTileM, b_rows + row * Tile::kTileN);
+      auto& next = fragment[(step + 1) % 2];
+      const float* const a_row = a_rows + row * Tile::kTileM;
+      const float* const b_row = b_rows + row * Tile::kTileN;
+      if constexpr (!held) next.load(a_row, b_row);
       if (step < kTileK - 1) {
-        if (fetch) copy.step(shared + write, step);
+        if (fetch) copy.template step<kTogether>(shared + write, step);
         if (step == kTileK - 2) {
           cp_async_commit();
           write = write + Tile::kStageFloats == kRingFloats ? 0 : write + Tile::kStageFloats;
         }
       }
-      sum.multiply_add(fragment[step % 2]);
+      if constexpr (held)
+        sum.multiply_add(fragment[step % 2], [&](int n) {
+          constexpr int kFmasAQuad = 12;  // the loads are spread over the first half of a step's FMAs
+          if (n % kFmasAQuad == kFmasAQuad - 1 && n / kFmasAQuad < HeldFragment<Tile>::kQuads)
+            next.load_quad(n / kFmasAQuad, a_row, b_row, params.k);
+        });
+      else
+        sum.multiply_add(fragment[step % 2]);
     }
   }
 

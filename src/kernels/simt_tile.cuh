@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "core/kernel_descriptor.hpp"
+#include "kernels/held_load.cuh"
 #include "kernels/tile_order.hpp"
 
 namespace gemmhoist::kernels {
@@ -82,6 +83,25 @@ struct Fragment {
   }
 };
 
+// A fragment that keeps registers of its own (held_load.cuh), its quads loaded one by one, since the compiler
+// makes a branch of neighbouring loads under one condition.
+template <typename Tile>
+struct HeldFragment {
+  static constexpr int kQuads = (Tile::kThreadM + Tile::kThreadN) / kQuad;
+
+  float a[Tile::kThreadM] = {};
+  float b[Tile::kThreadN] = {};
+
+  // Quads of `a` come first. `always` is not 0.
+  __device__ void load_quad(int q, const float* a_row, const float* b_row, int always) {
+    constexpr int kQuadsOfA = Tile::kThreadM / kQuad;
+    if (q < kQuadsOfA)
+      held_load(a + q * kQuad, a_row + q * kLanesDown * kQuad, always);
+    else
+      held_load(b + (q - kQuadsOfA) * kQuad, b_row + (q - kQuadsOfA) * kLanesAcross * kQuad, always);
+  }
+};
+
 template <typename Tile>
 struct Accumulator {
   float value[Tile::kThreadN][Tile::kThreadM];
@@ -102,6 +122,19 @@ struct Accumulator {
       for (int i = 0; i < Tile::kThreadM; ++i) {
         const int row = j % 2 == 0 ? i : Tile::kThreadM - 1 - i;
         value[j][row] = fmaf(fragment.a[row], fragment.b[j], value[j][row]);
+      }
+  }
+
+  // The same, `before(n)` being called before the n-th FMA; the compiler keeps FMAs and held loads in order.
+  template <typename Before>
+  __device__ void multiply_add(const HeldFragment<Tile>& fragment, Before&& before) {
+#pragma unroll
+    for (int j = 0; j < Tile::kThreadN; ++j)
+#pragma unroll
+      for (int i = 0; i < Tile::kThreadM; ++i) {
+        const int row = j % 2 == 0 ? i : Tile::kThreadM - 1 - i;
+        before(j * Tile::kThreadM + i);
+        value[j][row] = fma_in_order(fragment.a[row], fragment.b[j], value[j][row]);
       }
   }
 

@@ -16,7 +16,7 @@
 // The kernels, as C++.
 #include "kernels/sgemm_fp32_128x128x16_s3_sm80.cu"
 #include "kernels/sgemm_fp32_128x128x8_s2_sm75.cu"
-#include "kernels/sgemm_fp32_128x256x32_s3_sm80.cu"
+#include "kernels/sgemm_fp32_128x256x16_s6_sm80.cu"
 #include "kernels/sgemm_fp32_16x16x1_s1_sm75.cu"
 #include "kernels/sgemm_fp32_64x64x16_s3_sm80.cu"
 #include "kernels/transpose_64x64_sm75.cu"
@@ -32,7 +32,7 @@ struct NamedGemm {
 };
 // Parameters by value have the same function type, const or not.
 const NamedGemm kGemms[] = {
-    {"sgemm_fp32_128x256x32_s3_sm80", sgemm_fp32_128x256x32_s3_sm80},
+    {"sgemm_fp32_128x256x16_s6_sm80", sgemm_fp32_128x256x16_s6_sm80},
     {"sgemm_fp32_128x128x16_s3_sm80", sgemm_fp32_128x128x16_s3_sm80},
     {"sgemm_fp32_64x64x16_s3_sm80", sgemm_fp32_64x64x16_s3_sm80},
     {"sgemm_fp32_128x128x8_s2_sm75", sgemm_fp32_128x128x8_s2_sm75},
