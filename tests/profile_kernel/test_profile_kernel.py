@@ -15,11 +15,16 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import ncu_reading  # noqa: E402
 import resource_report  # noqa: E402
 
-SHIPPED = "sgemm_fp32_128x256x32_s3_sm80"
+SHIPPED = "sgemm_fp32_128x256x16_s6_sm80"
+RECORDED_AS = "sgemm_fp32_128x256x32_s3_sm80"  # the large kernel of that day
+
+
+def recorded(name):
+    return (RECORDED / name).read_text().replace(RECORDED_AS, SHIPPED)
 
 
 def readings():
-    launches = ncu_reading.parse((RECORDED / "ncu_raw.csv").read_text())
+    launches = ncu_reading.parse(recorded("ncu_raw.csv"))
     return {launch.kernel: ncu_reading.read(launch) for launch in launches}
 
 
@@ -78,7 +83,7 @@ class Readings(unittest.TestCase):
 
 class Resources(unittest.TestCase):
     def test_reads_the_compilers_report(self):
-        usages = resource_report.parse((RECORDED / "ptxas.report").read_text())
+        usages = resource_report.parse(recorded("ptxas.report"))
         self.assertEqual(usages[SHIPPED][0].registers, 195)
         self.assertEqual(usages["spilling"][0].spill_bytes, 156 + 292)
         self.assertEqual(usages["spilling"][0].static_shared_bytes, 8192)
@@ -90,7 +95,7 @@ class Resources(unittest.TestCase):
         self.assertEqual(resource_report.blocks_per_sm(90, 128, 256, 16640)[0], 2)
 
     def test_descriptors_tell_threads_and_shared_bytes(self):
-        self.assertEqual(resource_report.launch_facts(ROOT, SHIPPED), (256, 3 * (128 + 256) * 32 * 4))
+        self.assertEqual(resource_report.launch_facts(ROOT, SHIPPED), (256, 6 * (128 + 256) * 16 * 4))
         self.assertIsNone(resource_report.launch_facts(ROOT, "no_such_kernel"))
 
 
@@ -109,7 +114,7 @@ class Script(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.build = pathlib.Path(self.folder.name)
         (self.build / "src" / "kernels").mkdir(parents=True)
-        (self.build / "src" / "kernels" / "sm_90a.report").write_text((RECORDED / "ptxas.report").read_text())
+        (self.build / "src" / "kernels" / "sm_90a.report").write_text(recorded("ptxas.report"))
 
     def tearDown(self):
         self.folder.cleanup()
@@ -144,8 +149,9 @@ class Script(unittest.TestCase):
 
     def test_with_both_prints_the_reading_and_appends_a_line(self):
         self.checker(0)
-        recorded = RECORDED / "ncu_raw.csv"
-        ncu = program(self.build, "ncu", f'echo "$*" > {self.build}/asked\ngrep -v -e naive -e aat {recorded}\n')
+        table = self.build / "ncu_raw.csv"
+        table.write_text(recorded("ncu_raw.csv"))
+        ncu = program(self.build, "ncu", f'echo "$*" > {self.build}/asked\ngrep -v -e naive -e aat {table}\n')
         done = self.run_script(SHIPPED, "--ncu", str(ncu))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("bound by compute", done.stdout)
