@@ -23,7 +23,7 @@ enum class KernelRole : std::uint8_t {
 
 // One name everywhere: file, function, registry, test, bench and statistics; made of facts.
 struct KernelDescriptor {
-  const char* name;  // e.g. "sgemm_fp32_128x256x32_s3_sm80"; also the symbol in the fatbin
+  const char* name;  // e.g. "sgemm_fp32_128x256x16_s6_sm80"; also the symbol in the fatbin
   KernelRole role;
   Precision precision;
   std::int32_t min_arch;  // compute capability times ten: 75, 80, 90

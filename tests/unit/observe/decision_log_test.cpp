@@ -41,7 +41,7 @@ CallRecord gpu_record() {
   r.call.beta = 0.5f;
   r.route = "gpu";
   r.reason = "gpu_faster";
-  r.kernel = "sgemm_fp32_128x256x32_s3_sm80";
+  r.kernel = "sgemm_fp32_128x256x16_s6_sm80";
   r.predicted_cpu_s = 0.118;
   r.predicted_gpu_s = 0.0074;
   r.measured_s = 0.00786;
@@ -75,7 +75,7 @@ TEST(LogText, ALineForPeople) {
   EXPECT_STREQ(
       line.c_str(),
       "gemmhoist: cblas_sgemm NT m=4096 n=4096 k=4096 gpu (gpu_faster) 7.86 ms, predicted gpu 7.4 cpu "
-      "118 ms, kernel 3.1 ms sgemm_fp32_128x256x32_s3_sm80");
+      "118 ms, kernel 3.1 ms sgemm_fp32_128x256x16_s6_sm80");
 }
 
 TEST(LogText, TilesLeftToFp32) {
@@ -106,7 +106,7 @@ TEST(LogText, ALineForPrograms) {
   EXPECT_EQ(j["trans"], "NT");
   EXPECT_EQ(j["ldb"], 4100);
   EXPECT_EQ(j["beta"], 0.5);
-  EXPECT_EQ(j["kernel"], "sgemm_fp32_128x256x32_s3_sm80");
+  EXPECT_EQ(j["kernel"], "sgemm_fp32_128x256x16_s6_sm80");
   EXPECT_DOUBLE_EQ(j["measured_ms"], 7.86);
   EXPECT_DOUBLE_EQ(j["predicted_cpu_ms"], 118);
   EXPECT_DOUBLE_EQ(j["kernel_ms"], 3.1);

@@ -27,7 +27,7 @@ void add_some(int copy_threads, int times) {
     for (int thread = 0; thread < copy_threads; ++thread)
       add_span({"copy thread", -1, thread, "copy in", t, t + 1'500, 4096});
     add_span({"H2D stream", 0, 0, "upload", t + 1, t + 2'001, 1 << 20});
-    add_span({"compute stream", 0, 1, "sgemm_fp32_128x256x32_s3_sm80", t, t + 7'000, 0});
+    add_span({"compute stream", 0, 1, "sgemm_fp32_128x256x16_s6_sm80", t, t + 7'000, 0});
     add_span({"H2D stream", 1, 0, "upload", t, t + 2'000, 1 << 20});
     add_span({"caller", -1, -1, "wait", t, t - 5, 0});  // a clock never runs backwards, but a bug might
   }
