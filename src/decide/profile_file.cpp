@@ -24,6 +24,7 @@ struct Field {
   void (*set)(MachineProfile&, double) noexcept;
   bool positive;  // zero makes no sense
   bool whole;
+  bool late = false;  // files written before there was such a field are good without it
 };
 
 using P = MachineProfile;
@@ -43,9 +44,9 @@ constexpr Field kFields[] = {
     {"kernel_flops_per_s", [](const P& p) noexcept { return p.kernel_flops_per_s; },
      [](P& p, double x) noexcept { p.kernel_flops_per_s = x; }, true, false},
     {"bf16x6_flops_per_s", [](const P& p) noexcept { return p.bf16x6_flops_per_s; },
-     [](P& p, double x) noexcept { p.bf16x6_flops_per_s = x; }, false, false},
+     [](P& p, double x) noexcept { p.bf16x6_flops_per_s = x; }, false, false, true},
     {"tf32_flops_per_s", [](const P& p) noexcept { return p.tf32_flops_per_s; },
-     [](P& p, double x) noexcept { p.tf32_flops_per_s = x; }, false, false},
+     [](P& p, double x) noexcept { p.tf32_flops_per_s = x; }, false, false, true},
     {"call_fixed_s", [](const P& p) noexcept { return p.call_fixed_s; },
      [](P& p, double x) noexcept { p.call_fixed_s = x; }, false, false},
     {"start_s", [](const P& p) noexcept { return p.start_s; }, [](P& p, double x) noexcept { p.start_s = x; },
@@ -59,7 +60,14 @@ constexpr Field kFields[] = {
     {"measured", [](const P& p) noexcept { return p.measured ? 1.0 : 0.0; },
      [](P& p, double x) noexcept { p.measured = x != 0; }, false, true},
 };
-constexpr std::size_t kFieldCount = sizeof kFields / sizeof *kFields;
+constexpr std::uint32_t bit_of(const Field& field) noexcept {
+  return std::uint32_t{1} << (&field - kFields);
+}
+constexpr std::uint32_t kNeeded = [] {
+  std::uint32_t needed = 0;
+  for (const Field& field : kFields) needed |= field.late ? 0 : bit_of(field);
+  return needed;
+}();
 
 class Writer {
  public:
@@ -133,7 +141,7 @@ bool read_field(std::string_view key, std::string_view value, MachineProfile& pr
   const auto field = std::find_if(std::begin(kFields), std::end(kFields),
                                   [&](const Field& candidate) { return candidate.key == key; });
   if (field == std::end(kFields)) return false;
-  const std::uint32_t bit = 1U << (field - kFields);
+  const std::uint32_t bit = bit_of(*field);
   double x = 0;
   if ((seen & bit) != 0 || !read_decimal(value, x)) return false;
   if (field->positive && x == 0) return false;
@@ -193,7 +201,7 @@ bool parse_profile(std::string_view text, std::string_view machine, MachineProfi
     }
   }
   // A last line without its end was cut off, and so perhaps was its number.
-  if (!text.empty() || seen != (1U << kFieldCount) - 1) return false;
+  if (!text.empty() || (seen & kNeeded) != kNeeded) return false;
   profile = read;
   return true;
 }

@@ -23,7 +23,8 @@ std::size_t print_profile(const MachineProfile& profile, std::string_view machin
                           std::span<char> out) noexcept;
 
 // Reads such a text. False, with `profile` untouched, where its version or machine is another, a line is not
-// understood, a key is missing or there twice, or a value is not finite, negative, or a rate of zero.
+// understood, a key is missing that every version wrote, or there twice, or a value is not finite, negative,
+// or a rate of zero.
 [[nodiscard]] bool parse_profile(std::string_view text, std::string_view machine,
                                  MachineProfile& profile) noexcept;
 

@@ -26,10 +26,6 @@ struct Best {
   double seconds = std::numeric_limits<double>::max();
 };
 
-// Images bring launches and memory traffic of which the model knows least: at n = 2048 on an H200 they were
-// to gain two per cent of a call and lost five.
-constexpr double kWorthImages = 0.95;
-
 void consider(const PlanInput& input, const KernelSet& kernels, const Staging& staging,
               const Cutting& cutting, Best& best) {
   if (!fits(input, kernels, staging, cutting)) return;

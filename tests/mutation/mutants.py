@@ -54,6 +54,10 @@ MUTANTS = (
            "GEMMHOIST_RETURN_IF_FAILED(make_image(context_.plan.steps[step]));\n", "(void)step;\n", (IMAGES,)),
     Mutant("bf16x6: tiles made in fp32 are not counted", "src/pipeline/leftovers.cpp",
            "    count_ += ", "    under_way_ += 0 * ", (IMAGES,)),
+    Mutant("bf16x6 beyond the device's memory is taken for half a per cent", "src/plan/blocks.cpp",
+           "other_s < kWorthImages * seconds", "other_s < seconds", ("plan:Plan.*",)),
+    Mutant("a profile of before the faster precisions is thrown away", "src/decide/profile_file.cpp",
+           "needed |= field.late ? 0 : bit_of(field);", "needed |= bit_of(field);", ("decide:ProfileFile.*",)),
     Mutant("a precision is used that was never measured", "src/plan/tiling.cpp",
            " || !(flops_per_s(*input.profile, input.precision) > 0)", "", ("plan:Plan.*",)),
 

@@ -4,6 +4,7 @@
 
 #include <clocale>
 #include <random>
+#include <sstream>
 #include <string>
 
 namespace gemmhoist::decide {
@@ -24,6 +25,8 @@ MachineProfile random_profile(std::uint64_t seed) {
   p.d2h = {uniform(random), uniform(random) * 1e11};
   p.host_copy_bytes_per_s = uniform(random) * 1e11;
   p.kernel_flops_per_s = uniform(random) * 1e14;
+  p.bf16x6_flops_per_s = uniform(random) * 1e14;
+  p.tf32_flops_per_s = uniform(random) * 1e15;
   p.call_fixed_s = uniform(random) / 3;
   p.start_s = uniform(random);
   p.end_s = 0;
@@ -39,6 +42,7 @@ bool same(const MachineProfile& x, const MachineProfile& y) {
   return x.h2d.latency_s == y.h2d.latency_s && x.h2d.bytes_per_s == y.h2d.bytes_per_s &&
          x.d2h.latency_s == y.d2h.latency_s && x.d2h.bytes_per_s == y.d2h.bytes_per_s &&
          x.host_copy_bytes_per_s == y.host_copy_bytes_per_s && x.kernel_flops_per_s == y.kernel_flops_per_s &&
+         x.bf16x6_flops_per_s == y.bf16x6_flops_per_s && x.tf32_flops_per_s == y.tf32_flops_per_s &&
          x.call_fixed_s == y.call_fixed_s && x.start_s == y.start_s && x.end_s == y.end_s &&
          x.sm_count == y.sm_count && x.host_threads == y.host_threads && x.measured == y.measured &&
          x.cpu.flops_per_s == y.cpu.flops_per_s;
@@ -126,6 +130,21 @@ TEST(ProfileFile, RejectsWhatIsNotItsOwn) {
   MachineProfile read;
   EXPECT_TRUE(parse_profile(good, kMachine, read));
   EXPECT_FALSE(parse_profile(good, "another", read));
+}
+
+// What a version without the faster precisions has saved, CPU rates that took hours to learn among it, lasts.
+TEST(ProfileFile, OfAVersionWithoutTheFasterPrecisionsIsRead) {
+  MachineProfile saved = random_profile(4);
+  std::string text;
+  std::istringstream lines(print(saved));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("bf16x6_flops_per_s") && !line.starts_with("tf32_flops_per_s")) text += line + '\n';
+  }
+  ASSERT_LT(text.size(), print(saved).size());
+  MachineProfile read = random_profile(5);
+  ASSERT_TRUE(parse_profile(text, kMachine, read));
+  saved.bf16x6_flops_per_s = saved.tf32_flops_per_s = 0;  // not known, until they are measured
+  EXPECT_TRUE(same(saved, read));
 }
 
 TEST(ProfileFile, SurvivesEveryTruncationAndMutation) {

@@ -170,6 +170,23 @@ TEST(Plan, ImagesMayBeWorthSlices) {
   EXPECT_NEAR(estimate_seconds(in), plan.predicted_s, 0.3 * plan.predicted_s);
 }
 
+// Beyond the device's memory, too, they have to be worth it: here they would gain 0.4 per cent.
+TEST(Plan, BlocksOfImagesHaveToGainAsMuchAsAWholeProductOfThem) {
+  const MachineProfile profile = h200();
+  PlanInput in = product(65536, 65536, 512, profile);
+  in.device_bytes = std::int64_t{2} << 30;
+  Plan without, plan;
+  ASSERT_EQ(make_plan(in, without), PlanError::none);
+  in.precision = Precision::bf16x6;
+  ASSERT_EQ(make_plan(in, plan), PlanError::none);
+  EXPECT_FALSE(plan.images.used()) << plan.predicted_s / without.predicted_s;
+  in = product(65536, 65536, 65536, profile);
+  in.device_bytes = std::int64_t{2} << 30;
+  in.precision = Precision::bf16x6;
+  ASSERT_EQ(make_plan(in, plan), PlanError::none);
+  EXPECT_TRUE(plan.images.used());
+}
+
 TEST(Plan, WithoutAnyKernelThereIsNone) {
   const MachineProfile profile = h200();
   PlanInput in = product(512, 512, 512, profile);
