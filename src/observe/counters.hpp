@@ -31,11 +31,12 @@ enum class Counter : std::uint8_t {
 namespace detail {
 
 // What one thread has counted. A shard belongs to the first thread that counts in it, and to no other that
-// lives at the same time, so that an addition is no locked one: those cost 5 to 8 ns, wait for the stores
-// before them, and a product of 16 x 16 x 16 takes 90. A signal handler that multiplies amid an addition may
-// go uncounted. 128 bytes: CPUs fetch cache lines in pairs, so that neighbours of 64 would still travel
-// together.
-// The owner first: with the counters of calls it makes one line of 64.
+// lives at the same time, so that an addition is no locked one: that would wait for the stores of the product
+// before, and two of them are in the way of each. A signal handler that multiplies amid an addition may go
+// uncounted.
+//
+// 128 bytes: CPUs fetch cache lines in pairs, so that neighbours of 64 would still travel together. The owner
+// first: with the counters of calls it makes one line of 64.
 struct alignas(128) Shard {
   std::atomic<std::uintptr_t> owner;
   std::atomic<std::uint64_t> values[static_cast<std::size_t>(Counter::count_)];

@@ -190,6 +190,12 @@ MUTANTS = (
     Mutant("alpha = 0 is left to kernels that read A and B", "src/abi/serve.cpp",
            "return call.alpha == 0 &&", "return call.alpha != 0 &&", ("abi calls:Calls.AlphaZeroIsRightOverABlasThatReadsForIt",)),
     # --- the system ---
+    Mutant("the host's long doubles are left with our flags", "src/os/floating_point.cpp",
+           "  } else if (!x87_is_default()) {\n", "  } else if (!x87_is_default() && saved.mxcsr == 0) {\n",
+           ("os:DefaultFloatingPoint.TheX87UnitToo",)),
+    Mutant("a host's unusual x87 control word holds in ours", "src/os/floating_point.cpp",
+           "return x87_control() == kDefaultControl && !x87_has_flags();", "return !x87_has_flags();",
+           ("os:DefaultFloatingPoint.TheX87UnitToo",)),
     Mutant("a fork goes unnoticed", "src/os/fork.cpp",
            "return __atomic_load_n(word, __ATOMIC_ACQUIRE) == 0;", "return word == nullptr;", ("os",)),
     Mutant("a product is not counted", "src/observe/counters.cpp",

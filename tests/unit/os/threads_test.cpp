@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cfenv>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "os/os.hpp"
 
@@ -172,6 +174,52 @@ TEST(DefaultFloatingPoint, HoldsForItsScopeAndGivesBackTheHosts) {
   EXPECT_EQ(flags & FE_OVERFLOW, FE_OVERFLOW);
   EXPECT_EQ(flags & FE_DIVBYZERO, 0);
   EXPECT_EQ(after_mxcsr, mxcsr);
+}
+
+// The x87 unit's own words: control, and the flags of status.
+std::pair<unsigned, unsigned> x87() {
+  std::uint16_t control = 0, status = 0;
+  asm volatile("fnstcw %0\n\tfnstsw %1" : "=m"(control), "=m"(status));
+  return {control, status & 0xffU};
+}
+
+// long double is the x87 unit's: its flags and its precision are the host's as well, whether the host has
+// left the unit as it was or not.
+TEST(DefaultFloatingPoint, TheX87UnitToo) {
+  std::fenv_t original;
+  std::fegetenv(&original);
+  for (const bool host_changed_it : {false, true}) {
+    asm volatile("fninit");
+    if (host_changed_it) {
+      const std::uint16_t control = 0x0e7b;  // truncates to 53 bits, divisions by zero trap
+      asm volatile("fnclex\n\tfldcw %0" : : "m"(control));
+    }
+    const auto before = x87();
+    std::pair<unsigned, unsigned> inside{1, 1};
+    long double kept = 3;
+    {
+      const DefaultFloatingPoint guard;
+      inside = x87();
+      volatile long double zero = 0;
+      volatile long double raised = kept / zero;  // a flag that must not leak, and no trap
+      (void)raised;
+      EXPECT_NE(x87().second, 0U);
+    }
+    EXPECT_EQ(inside, std::make_pair(0x37fU, 0U)) << host_changed_it;
+    EXPECT_EQ(x87(), before) << host_changed_it;
+    asm volatile("fnclex");
+  }
+  // Flags that the host raised are there again.
+  asm volatile("fninit");
+  volatile long double zero = 0;
+  volatile long double raised = 1 / zero;
+  (void)raised;
+  const auto before = x87();
+  { const DefaultFloatingPoint guard; }
+  const auto after = x87();
+  std::fesetenv(&original);
+  EXPECT_NE(before.second, 0U);
+  EXPECT_EQ(after, before);
 }
 
 TEST(Futex, DeadlineEndsTheWait) {
