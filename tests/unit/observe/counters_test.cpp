@@ -78,6 +78,7 @@ TEST(Counters, ThreadsWithoutAShardOfTheirOwnCountToo) {
   EXPECT_LT(strangers, std::uint64_t{kThreads} * kTimes / 2);
   for (int t = 0; t < 100; ++t) std::thread([] { add(Counter::calls_gpu); }).join();
   EXPECT_EQ(total(Counter::calls_gpu), std::uint64_t{kThreads} + 100);
+  reset_counters();
 }
 
 // Prints the cost, and fails only where a lock, a system call or a shared line has crept in: the least of

@@ -110,7 +110,7 @@ TEST(Trace, ManyThreadsAtOnceLoseNothing) {
     write_trace();
     return 0;
   });
-  ASSERT_EQ(r.status, 0);
+  ASSERT_EQ(r.status, 0) << r.error;
   std::map<std::int64_t, std::int64_t> bytes;
   const Events events(path);
   for (const json& e : events.spans) bytes[e["tid"]] += e["args"]["bytes"].get<std::int64_t>();
