@@ -226,7 +226,7 @@ bool choose_blocks(const PlanInput& input, const KernelSet& kernels, const Stagi
   return seconds < std::numeric_limits<double>::max();
 }
 
-// With images or without, as for a whole product.
+// With images or without, by the closed form; make_plan walks both.
 bool choose_faster_blocks(const PlanInput& input, const Staging& staging, KernelSet& kernels,
                           Cutting& cutting, double& seconds) noexcept {
   const bool plain = choose_kernels(input, KernelChoice::all, kernels) &&
@@ -235,8 +235,7 @@ bool choose_faster_blocks(const PlanInput& input, const Staging& staging, Kernel
   Cutting other;
   double other_s = 0;
   if (choose_image_kernels(input, with_images) &&
-      choose_blocks(input, with_images, staging, other, other_s) &&
-      (!plain || other_s < kWorthImages * seconds)) {
+      choose_blocks(input, with_images, staging, other, other_s) && (!plain || other_s < seconds)) {
     kernels = with_images;
     cutting = other;
     seconds = other_s;

@@ -10,10 +10,6 @@
 
 namespace gemmhoist::plan {
 
-// Images bring launches and memory traffic of which the model knows least: at n = 2048 on an H200 they were
-// to gain two per cent of a call and lost five.
-inline constexpr double kWorthImages = 0.95;
-
 // Buffer sizes that a cutting needs; false where one of them passes 63 bits.
 struct Footprint {
   std::int64_t lda = 0, ldb = 0, ldc = 0, depth_padded = 0;

@@ -170,7 +170,7 @@ TEST(Plan, ImagesMayBeWorthSlices) {
   EXPECT_NEAR(estimate_seconds(in), plan.predicted_s, 0.3 * plan.predicted_s);
 }
 
-// Beyond the device's memory, too, they have to be worth it: here they would gain 0.4 per cent.
+// Beyond the device's memory, too, they have to be worth it: here they gain 0.4 per cent.
 TEST(Plan, BlocksOfImagesHaveToGainAsMuchAsAWholeProductOfThem) {
   const MachineProfile profile = h200();
   PlanInput in = product(65536, 65536, 512, profile);
@@ -185,6 +185,36 @@ TEST(Plan, BlocksOfImagesHaveToGainAsMuchAsAWholeProductOfThem) {
   in.precision = Precision::bf16x6;
   ASSERT_EQ(make_plan(in, plan), PlanError::none);
   EXPECT_TRUE(plan.images.used());
+}
+
+// Whatever the memory: small blocks of images have so many launches that they may take half as long again.
+TEST(Plan, APrecisionMakesNoPlanSlower) {
+  MachineProfile narrow = h200();
+  narrow.h2d = narrow.d2h = {10e-6, 12e9};
+  narrow.host_copy_bytes_per_s = 20e9;
+  narrow.kernel_flops_per_s = 15e12;
+  narrow.bf16x6_flops_per_s = 25e12;
+  narrow.tf32_flops_per_s = 60e12;
+  narrow.sm_count = 84;
+  const MachineProfile machines[] = {h200(), narrow};
+  std::mt19937_64 random(3);
+  const auto extent = [&](double low, double high) {
+    return static_cast<std::int64_t>(std::pow(10.0, std::uniform_real_distribution<>(low, high)(random)));
+  };
+  int images = 0;
+  for (int i = 0; i < 300; ++i) {
+    PlanInput in = product(extent(2.5, 4.5), extent(2.5, 4.5), extent(2.5, 4.5), machines[random() % 2]);
+    in.trans_a = random() % 2 != 0 ? Transpose::yes : Transpose::no;
+    in.trans_b = random() % 2 != 0 ? Transpose::yes : Transpose::no;
+    in.device_bytes = std::int64_t{32} << (20 + 2 * (random() % 3));
+    Plan strict, plan;
+    ASSERT_EQ(make_plan(in, strict), PlanError::none);
+    in.precision = random() % 2 != 0 ? Precision::bf16x6 : Precision::tf32;
+    ASSERT_EQ(make_plan(in, plan), PlanError::none);
+    EXPECT_LE(plan.predicted_s, 1.0001 * strict.predicted_s) << describe(in);
+    images += plan.images.used();
+  }
+  EXPECT_GT(images, 20);
 }
 
 TEST(Plan, WithoutAnyKernelThereIsNone) {
