@@ -27,13 +27,18 @@ static_assert(sizeof kNames / sizeof kNames[0] == kCounters);
 // f(value) for each that makes up `counter`.
 template <typename Function>
 void for_each_value(std::size_t counter, Function&& f) noexcept {
-  for (detail::Shard& shard : detail::shards) f(shard.values[counter]);
+  for (int page = 0; page < detail::kShardPages; ++page) {
+    if (!detail::page_is_used[page].load(std::memory_order_relaxed)) continue;
+    for (int i = 0; i < detail::kShardsPerPage; ++i)
+      f(detail::shards[page * detail::kShardsPerPage + i].values[counter]);
+  }
   for (Shared& shard : shared) f(shard.values[counter]);
 }
 
 }  // namespace
 
 constinit detail::Shard detail::shards[1 << kShardBits] = {};
+constinit std::atomic<bool> detail::page_is_used[kShardPages] = {};
 
 const char* name(Counter counter) noexcept {
   return kNames[static_cast<std::size_t>(counter)];
@@ -42,8 +47,10 @@ const char* name(Counter counter) noexcept {
 void detail::add_as_stranger(std::uintptr_t thread, Counter counter, std::uint64_t amount) noexcept {
   Shard& shard = shard_of(thread);
   std::uintptr_t nobody = 0;
-  if (shard.owner.compare_exchange_strong(nobody, thread, std::memory_order_relaxed))
+  if (shard.owner.compare_exchange_strong(nobody, thread, std::memory_order_relaxed)) {
+    page_is_used[(&shard - shards) / kShardsPerPage].store(true, std::memory_order_relaxed);
     return add(counter, amount);
+  }
   auto& value = shared[(thread >> 12) % kShared].values[static_cast<std::size_t>(counter)];
   value.fetch_add(amount, std::memory_order_relaxed);
 }

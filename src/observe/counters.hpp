@@ -47,6 +47,12 @@ struct alignas(128) Shard {
 inline constexpr int kShardBits = 10;
 extern Shard shards[1 << kShardBits];
 
+// Of each page of shards, whether somebody counts there. A forked child sets its counters back: it would have
+// all 64 pages mapped for that.
+inline constexpr int kShardsPerPage = 4096 / sizeof(Shard);
+inline constexpr int kShardPages = (1 << kShardBits) / kShardsPerPage;
+extern std::atomic<bool> page_is_used[kShardPages];
+
 // A thread keeps one shard for its life: the hash of its thread pointer, which is one register. (The number
 // of the CPU costs ten times as much, a thread_local of a preloaded library a call into the loader.) Thread
 // control blocks are pages apart, so the low bits say nothing; the multiplier is 2^64 over the golden ratio.

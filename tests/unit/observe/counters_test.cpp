@@ -1,6 +1,10 @@
 #include "observe/counters.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -79,6 +83,33 @@ TEST(Counters, ThreadsWithoutAShardOfTheirOwnCountToo) {
   for (int t = 0; t < 100; ++t) std::thread([] { add(Counter::calls_gpu); }).join();
   EXPECT_EQ(total(Counter::calls_gpu), std::uint64_t{kThreads} + 100);
   reset_counters();
+}
+
+// Of a process that counts on one thread, as most do: the child looks at the pages of that thread and of the
+// strangers, not at all that there might be.
+TEST(Counters, AForkedChildMapsNoPagesToSetThemBack) {
+  const pid_t child = fork();
+  if (child == 0) {
+    // As if nobody had counted before, whatever other tests did.
+    constexpr std::uintptr_t kPage = 4096;
+    const auto first = (reinterpret_cast<std::uintptr_t>(detail::shards) + kPage - 1) / kPage * kPage;
+    const auto last = reinterpret_cast<std::uintptr_t>(std::end(detail::shards)) / kPage * kPage;
+    if (madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) != 0) _exit(255);
+    for (auto& used : detail::page_is_used) used.store(false);
+    for (detail::Shard* shard : {std::begin(detail::shards), std::end(detail::shards) - 1}) shard->owner = 0;
+    add(Counter::calls_cpu, 7);
+    rusage before{}, after{};
+    getrusage(RUSAGE_SELF, &before);
+    if (total(Counter::calls_cpu) != 7) _exit(254);
+    reset_counters();
+    getrusage(RUSAGE_SELF, &after);
+    if (total(Counter::calls_cpu) != 0) _exit(253);
+    _exit(static_cast<int>(std::min<long>(after.ru_minflt - before.ru_minflt, 250)));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_LT(WEXITSTATUS(status), 16);
 }
 
 // Prints the cost, and fails only where a lock, a system call or a shared line has crept in: the least of
