@@ -1,6 +1,8 @@
 #include "gpu.hpp"
 
 #include <algorithm>
+#include <random>
+#include <vector>
 
 namespace gemmhoist::ladder {
 
@@ -59,6 +61,17 @@ void launch(cudaKernel_t kernel, dim3 grid, int threads, int dynamic_shared_byte
   require(cudaLaunchKernel(kernel, grid, dim3(static_cast<unsigned>(threads)), arguments,
                            static_cast<std::size_t>(dynamic_shared_bytes), nullptr),
           "cudaLaunchKernel");
+}
+
+void fill_random(float* to, std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> block(std::min<std::size_t>(count, (1 << 20) + 7));
+  for (float& value : block) value = uniform(random);
+  for (std::size_t at = 0; at < count; at += block.size())
+    require(cudaMemcpy(to + at, block.data(), std::min(block.size(), count - at) * sizeof(float),
+                       cudaMemcpyHostToDevice),
+            "cudaMemcpy");
 }
 
 Stopwatch::Stopwatch() {

@@ -51,6 +51,9 @@ class DeviceArray {
   T* data_ = nullptr;
 };
 
+// The same numbers in (-1, 1) for the same seed, over and over, in blocks whose length divides no extent.
+void fill_random(float* to, std::size_t count, unsigned seed);
+
 class Stopwatch {
  public:
   Stopwatch();

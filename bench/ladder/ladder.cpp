@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <random>
 
+#include "bench/extents.hpp"
 #include "bench/sampling.hpp"
 #include "check.hpp"
 #include "kernels/registry.hpp"
@@ -26,50 +26,20 @@ struct Options {
   bool once = false, list = false;
 };
 
-struct Shape {
-  int m, n, k;
-};
+using bench::Extents;
 
-std::vector<Shape> parse_shapes(const std::vector<std::string>& texts) {
-  std::vector<Shape> shapes;
-  for (const std::string& text : texts) {
-    Shape shape{};
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%dx%dx%d%c", &shape.m, &shape.n, &shape.k, &rest) != 3 || shape.m < 1 ||
-        shape.n < 1 || shape.k < 1)
-      throw CLI::ValidationError("--shape", text + ": expected MxNxK");
-    shapes.push_back(shape);
-  }
-  if (shapes.empty()) {
-    shapes.push_back({1000, 1300, 700});
-    for (const int n : {512, 1024, 2048, 4096, 8192}) shapes.push_back({n, n, n});
-  }
-  return shapes;
-}
+const std::vector<Extents> kShapes = {{1000, 1300, 700},  {512, 512, 512},    {1024, 1024, 1024},
+                                      {2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}};
 
 std::string default_fatbin() {
   return (std::filesystem::canonical("/proc/self/exe").parent_path() / "ladder.fatbin").string();
-}
-
-void fill_random(float* to, std::size_t count) {
-  static const std::vector<float> block = [] {
-    std::mt19937 random(5);
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    std::vector<float> values((1 << 20) + 7);  // its length divides no extent
-    for (float& value : values) value = uniform(random);
-    return values;
-  }();
-  for (std::size_t at = 0; at < count; at += block.size())
-    require(cudaMemcpy(to + at, block.data(), std::min(block.size(), count - at) * sizeof(float),
-                       cudaMemcpyHostToDevice),
-            "cudaMemcpy");
 }
 
 // FLOP/s of FFMA and nothing else, on every SM.
 double measure_ffma_limit(const Catalogue& catalogue) {
   constexpr int kBlocks = 132 * 16, kThreads = 256, kRounds = 4096, kChains = 16, kSteps = 16;
   DeviceArray<float> operands(2);
-  fill_random(operands.get(), 2);
+  fill_random(operands.get(), 2, 5);
   Params params{operands.get(), nullptr, nullptr, 0, 0, kRounds};
   Stopwatch watch;
   std::vector<double> seconds;
@@ -84,7 +54,7 @@ double measure_ffma_limit(const Catalogue& catalogue) {
 // One problem on the device, with its product in fp64 beside it.
 class Problem {
  public:
-  Problem(const Catalogue& catalogue, Shape shape, Product product)
+  Problem(const Catalogue& catalogue, Extents shape, Product product)
       : catalogue_(catalogue),
         shape_(shape),
         columns_(product == Product::a_b ? shape.n : shape.m),
@@ -94,8 +64,8 @@ class Problem {
         sum_(elements(shape.m, columns_)),
         magnitude_(elements(shape.m, columns_)),
         wrong_(1) {
-    fill_random(a_.get(), elements(shape.m, shape.k));
-    fill_random(b_.get(), elements(shape.k, shape.n));
+    fill_random(a_.get(), elements(shape.m, shape.k), 5);
+    fill_random(b_.get(), elements(shape.k, shape.n), 5);
     ReferenceParams reference{a_.get(), b_.get(), sum_.get(), magnitude_.get(), shape.k, 1,
                               shape.n,  1,        shape.m,    columns_,         shape.k};
     if (product == Product::a_a_transposed)
@@ -130,7 +100,7 @@ class Problem {
   }
 
   const Catalogue& catalogue_;
-  Shape shape_;
+  Extents shape_;
   int columns_;
   DeviceArray<float> a_, b_, c_;
   DeviceArray<double> sum_, magnitude_;
@@ -144,8 +114,8 @@ bool wanted(const Options& options, const std::string& name) {
 
 using Field = std::vector<std::unique_ptr<Contestant>>;
 
-Field contestants_of(const Catalogue& catalogue, const Options& options, const Problem& problem, Shape shape,
-                     Product product) {
+Field contestants_of(const Catalogue& catalogue, const Options& options, const Problem& problem,
+                     Extents shape, Product product) {
   Field field;
   const bool by_four = shape.n % 4 == 0 && shape.k % 4 == 0;
   for (const Rung& rung : rungs())
@@ -194,7 +164,7 @@ class Table {
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  void row(const Contestant& of, Shape s, const bench::Summary& time, double flops, double cublas_s,
+  void row(const Contestant& of, Extents s, const bench::Summary& time, double flops, double cublas_s,
            unsigned wrong) {
     const double rate = flops / time.median, share = cublas_s / time.median;
     const Resources& r = of.resources;
@@ -216,7 +186,7 @@ class Table {
 };
 
 // Elements that were wrong.
-long climb(const Catalogue& catalogue, const Options& options, Shape shape, Product product, Table& table) {
+long climb(const Catalogue& catalogue, const Options& options, Extents shape, Product product, Table& table) {
   const Problem problem(catalogue, shape, product);
   const Field field = contestants_of(catalogue, options, problem, shape, product);
   std::vector<unsigned> wrong;
@@ -236,7 +206,7 @@ long climb(const Catalogue& catalogue, const Options& options, Shape shape, Prod
 }
 
 // For a profiler: each contestant launched twice, nothing checked or timed.
-void launch_only(const Catalogue& catalogue, const Options& options, Shape shape, Product product) {
+void launch_only(const Catalogue& catalogue, const Options& options, Extents shape, Product product) {
   const Problem problem(catalogue, shape, product);
   for (const auto& contestant : contestants_of(catalogue, options, problem, shape, product)) {
     contestant->launch();
@@ -258,9 +228,9 @@ int run(const Options& options) {
     return kSkipped;
   }
   const Catalogue catalogue(options.fatbin.empty() ? default_fatbin() : options.fatbin);
-  const std::vector<Shape> shapes = parse_shapes(options.shapes);
+  const std::vector<Extents> shapes = bench::parse_extents(options.shapes, kShapes);
   if (options.once) {
-    for (const Shape shape : shapes)
+    for (const Extents shape : shapes)
       for (const Product product : {Product::a_b, Product::a_a_transposed})
         launch_only(catalogue, options, shape, product);
     return 0;
@@ -270,7 +240,7 @@ int run(const Options& options) {
   Table table(options, limit);
   long wrong = 0;
   for (const Product product : {Product::a_b, Product::a_a_transposed})
-    for (const Shape shape : shapes)
+    for (const Extents shape : shapes)
       if (product == Product::a_b || shape.m <= 4096)
         wrong += climb(catalogue, options, shape, product, table);
   return wrong == 0 ? 0 : 1;

@@ -34,9 +34,10 @@ struct KernelDescriptor {
   std::int32_t threads;        // a block
   std::int32_t shared_bytes;   // dynamic shared memory a block
   std::int32_t blocks_per_sm;  // resident at once, by registers and shared memory
-  bool arch_specific = false;  // has instructions of min_arch alone ("90a"): no later one runs it
+  bool arch_specific = false;  // made for min_arch alone ("90a"): no later one runs it
   bool a_k_inner = false;      // gemm_stream_k: reads an A whose contiguous dimension is k
   bool b_k_inner = false;
+  bool any_alignment = false;  // gemm_stream_k: of K-outer operands; K-inner ones may lie anywhere
 };
 
 // C[i + j ldc] = alpha * (sum over p of a[i + p lda] * b[j + p ldb] + (accumulate ? C[i + j ldc] : 0)),

@@ -13,8 +13,15 @@
 #include "kernels/sgemm_fp32_128x128x16_s3_sm80.hpp"
 #include "kernels/sgemm_fp32_128x128x8_s2_sm75.hpp"
 #include "kernels/sgemm_fp32_128x256x16_s6_sm80.hpp"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_nn_sm80.hpp"
 #include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.hpp"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tn_sm80.hpp"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tt_sm80.hpp"
 #include "kernels/sgemm_fp32_16x16x1_s1_sm75.hpp"
+#include "kernels/sgemm_fp32_64x128x32_s2_streamk_nn_sm90a.hpp"
+#include "kernels/sgemm_fp32_64x128x32_s2_streamk_nt_sm90a.hpp"
+#include "kernels/sgemm_fp32_64x128x32_s2_streamk_tn_sm90a.hpp"
+#include "kernels/sgemm_fp32_64x128x32_s2_streamk_tt_sm90a.hpp"
 #include "kernels/sgemm_fp32_64x64x16_s3_sm80.hpp"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_nn_sm80.hpp"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_nt_sm80.hpp"
@@ -45,6 +52,13 @@ constexpr std::array kKnown{
     descriptor_prepare_tf32_128x32_sm80,
     descriptor_sgemm_leftover_fp32_128x128x16_s3_sm80,
     descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80,
+    descriptor_sgemm_fp32_128x256x32_s3_streamk_nn_sm80,
+    descriptor_sgemm_fp32_128x256x32_s3_streamk_tn_sm80,
+    descriptor_sgemm_fp32_128x256x32_s3_streamk_tt_sm80,
+    descriptor_sgemm_fp32_64x128x32_s2_streamk_nt_sm90a,
+    descriptor_sgemm_fp32_64x128x32_s2_streamk_nn_sm90a,
+    descriptor_sgemm_fp32_64x128x32_s2_streamk_tn_sm90a,
+    descriptor_sgemm_fp32_64x128x32_s2_streamk_tt_sm90a,
     descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80,
     descriptor_sgemm_fp32_64x64x16_s3_streamk_nn_sm80,
     descriptor_sgemm_fp32_64x64x16_s3_streamk_tn_sm80,

@@ -1,27 +1,28 @@
-// sgemm_fp32_128x256x32_s3_streamk_nt_sm80: the tile of sgemm_fp32_128x256x32_s3_sm80, dealt out by
-// iterations of k, from a caller's own matrices of which neither operand has k contiguous: column-major,
-// op(A) op(B) = NT. From sm_80 on.
+// sgemm_fp32_128x256x32_s3_streamk_nt_sm80: C = alpha (A B + C) in strict fp32, dealt out by iterations of k,
+// from a caller's own matrices of which neither operand has k contiguous: column-major, op(A) op(B) = NT. For
+// large products of any transposes and alignments.
 //
-// Contract: StreamKParams (stream_k.hpp). Edges of A and B become zeros on their way; edges of C are handled
-// in the epilogue; without accumulate C is not read. An element that lies in a whole tile is summed over k in
-// order, one FMA a term, from +0; one in a tile that is cut is the sum of its parts in the order of k, each
-// made so.
+// Contract: StreamKParams (stream_k.hpp), operands of any alignment. What lies beyond k becomes zeros on its
+// way, edges of C are handled in the epilogue, without accumulate C is not read. An element of a whole tile
+// is summed over k in order, one FMA a term, from +0; one of a tile that is cut is the sum of its parts in
+// the order of k, each made so.
 //
-// Picture, stages, barriers, bound: as in sgemm_fp32_128x256x32_s3_sm80.cu. A tile that is cut costs its
-// parts' way through the L2 once: 128 KiB a part each way.
+// Picture: block 128 x 256 = 2 x 4 warps of 64 x 64; lanes 8 x 4, each 8 x 16 outputs (simt_tile.cuh).
+// Copies: A by 4 bytes, B by 4 bytes (stream_k_copy.cuh). Stages, barriers: simt_stream_k.cuh. A tile that is
+// cut costs its parts' way through the L2: 128 KiB each way.
 //
-// Resources: 256 threads, 147456 bytes of shared memory, 1 block an SM, no spills (a test reads
-// the compiler's report).
-// Measured on an H200 with CUDA 13.0, NT, bench_kernels (bench/results/2026-11-30-fp32-shapes.md): n =
-// 1024 33.2, 2048 48.1, 4096 51.4, 8192 52.1 TFLOP/s, 0.94, 0.95, 1.00, 0.98 of cuBLAS 13; 512 x 512 x
-// 65536 49.1 (0.95), 1024 x 1024 x 16384 50.2 (0.99), 3000 cubed 47.2 (1.05), 128 x 16384 x 4096 48.2 (1.01).
+// Resources: 256 threads, 147456 bytes of shared memory, 1 block an SM, no spills (a test reads the
+// compiler's report).
+// Bound: FMA issue. A step is 128 FMA against 6 shared loads of 16 bytes a thread; its copies are 1.5 a
+// thread.
 //
-// Tried and dropped: a loop body of 32 steps (same page, first run): 8192 53.5, but 4096 48.2, 2048 44.8, 512
-// x 512 x 65536 46.0, since blocks whose pieces begin anywhere do not share instructions; 128 x 128 by 128
-// threads, two blocks an SM, with that body: 30 at 2048; operands with k contiguous turned through registers
-// on their way: B 33.7, A 43.7, both 28.8 at 8192, where turning them first costs 1 %; partial sums written
-// by quads, which bind accumulators to neighbouring registers: 2955 instead of 434 of 4096 FMAs meet a
-// register-bank conflict.
+// Tried and dropped, on the way to bench/results/2026-11-30-fp32-shapes-2.md: copies of 16 bytes where
+// operands allow them, no faster here (and 5 % slower for NN, by the compiler's schedule); a loop body of 16
+// steps, 2 to 5 % slower; 128 x 128 by 128 threads, two blocks an SM, as fast in large products and 1 to 2 %
+// slower in odd ones. Before that (2026-11-30-fp32-shapes.md): operands with k contiguous turned through
+// registers, 0.76 of the rate for one and 0.60 for both; preparing them by a launch of its own; partial sums
+// written by quads, which bind accumulators to neighbouring registers, so that most FMAs meet a register-bank
+// conflict.
 #include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.hpp"
 #include "kernels/simt_stream_k.cuh"
 
@@ -30,8 +31,8 @@ namespace gemmhoist::kernels {
 struct StreamK128x256x32NT {
   static constexpr const KernelDescriptor& kFacts = descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80;
   using Tile = SimtTile<kFacts.tile_m, kFacts.tile_n, kFacts.tile_k, kFacts.stages, kFacts.threads, 8, 16>;
-  using Kind = StreamKTile<Tile, Lies::k_outer, Lies::k_outer>;
-  static_assert(Kind::kSharedBytes == kFacts.shared_bytes);
+  using Kind = StreamKTile<Tile, Lies::k_outer_anywhere, Lies::k_outer_anywhere, 8, true>;
+  static_assert(Tile::kSharedBytes == kFacts.shared_bytes);
   static constexpr std::uint32_t kGroup = 16;
 };
 

@@ -18,6 +18,7 @@ inline constexpr KernelDescriptor descriptor_sgemm_fp32_128x256x32_s3_streamk_nt
     .threads = 256,
     .shared_bytes = 3 * (128 + 256) * 32 * 4,
     .blocks_per_sm = 1,
+    .any_alignment = true,
 };
 
 }  // namespace gemmhoist::kernels

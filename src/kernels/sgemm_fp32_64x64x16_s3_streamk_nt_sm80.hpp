@@ -18,6 +18,7 @@ inline constexpr KernelDescriptor descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_s
     .threads = 128,
     .shared_bytes = 3 * (64 + 64) * 16 * 4,
     .blocks_per_sm = 4,
+    .any_alignment = true,
 };
 
 }  // namespace gemmhoist::kernels

@@ -16,9 +16,10 @@ inline constexpr KernelDescriptor descriptor_sgemm_fp32_64x64x16_s3_streamk_tt_s
     .tile_k = 16,
     .stages = 3,
     .threads = 128,
-    .shared_bytes = 3 * (68 + 64) * 16 * 4,
+    .shared_bytes = 3 * (64 + 64) * 16 * 4,
     .blocks_per_sm = 4,
     .a_k_inner = true,
+    .any_alignment = true,
 };
 
 }  // namespace gemmhoist::kernels

@@ -171,15 +171,16 @@ void Gpu::launch(const KernelDescriptor& kernel, GemmKernelParams params) {
   launch(kernel, kernels::launch_shape(kernel, params), &params);
 }
 
-// Panels are matrices like others to these kernels; where one wants k contiguous, the panel is turned for it.
+// Panels are matrices like others to these kernels; where one wants k contiguous, the panel is turned for it,
+// to where nothing is aligned.
 void Gpu::launch_stream_k(const KernelDescriptor& kernel, const GemmKernelParams& gemm) {
   kernels::StreamKParams params{};
   params.gemm = gemm;
   kernels::deal_out(kernel, sms_, params);
-  const std::int64_t ld = round_up(gemm.k, 4);
+  const std::int64_t ld = gemm.k | 1;
   const auto partials = static_cast<std::size_t>(round_up(kernels::partial_floats(kernel, params), 4));
-  const auto turned_a = static_cast<std::size_t>(kernel.a_k_inner ? ld * gemm.m : 0);
-  const auto turned_b = static_cast<std::size_t>(kernel.b_k_inner ? ld * gemm.n : 0);
+  const auto turned_a = static_cast<std::size_t>(kernel.a_k_inner ? 1 + ld * gemm.m : 0);
+  const auto turned_b = static_cast<std::size_t>(kernel.b_k_inner ? 1 + ld * gemm.n : 0);
   const std::vector<std::uint32_t> zeros(static_cast<std::size_t>(kernels::ticket_count(kernel, params)));
   const std::size_t floats = partials + turned_a + turned_b + zeros.size();
   if (floats > scratch_floats_) {
@@ -196,13 +197,13 @@ void Gpu::launch_stream_k(const KernelDescriptor& kernel, const GemmKernelParams
   };
   params.partials = scratch;
   if (kernel.a_k_inner) {
-    turn(gemm.a, gemm.lda, gemm.m, scratch + partials);
-    params.gemm.a = scratch + partials;
+    params.gemm.a = scratch + partials + 1;
+    turn(gemm.a, gemm.lda, gemm.m, scratch + partials + 1);
     params.gemm.lda = ld;
   }
   if (kernel.b_k_inner) {
-    turn(gemm.b, gemm.ldb, gemm.n, scratch + partials + turned_a);
-    params.gemm.b = scratch + partials + turned_a;
+    params.gemm.b = scratch + partials + turned_a + 1;
+    turn(gemm.b, gemm.ldb, gemm.n, scratch + partials + turned_a + 1);
     params.gemm.ldb = ld;
   }
   float* const tickets = scratch + partials + turned_a + turned_b;

@@ -14,10 +14,18 @@
 #include "core/checked.hpp"
 #include "cuda_on_cpu.hpp"
 #include "fenced_floats.hpp"
+#include "kernels/registry.hpp"
 #include "kernels/stream_k_choice.hpp"
 
 // The kernels, as C++.
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_nn_sm80.cu"
 #include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.cu"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tn_sm80.cu"
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tt_sm80.cu"
+#include "kernels/sgemm_fp32_64x128x32_s2_streamk_nn_sm90a.cu"
+#include "kernels/sgemm_fp32_64x128x32_s2_streamk_nt_sm90a.cu"
+#include "kernels/sgemm_fp32_64x128x32_s2_streamk_tn_sm90a.cu"
+#include "kernels/sgemm_fp32_64x128x32_s2_streamk_tt_sm90a.cu"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_nn_sm80.cu"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_nt_sm80.cu"
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_tn_sm80.cu"
@@ -40,17 +48,30 @@ TEST(StreamK, PiecesCoverEveryIterationOnceAndAWorkerHasPartsOfTwoTilesAtMost) {
   const KernelDescriptor& kernel = descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80;
   for (int trial = 0; trial < 300; ++trial) {
     const StreamKParams p = dealt(kernel, extent(random), extent(random), extent(random), chip(random));
-    const std::int64_t cut = ticket_count(kernel, p), all = cut * p.iterations;
+    const auto cut = static_cast<std::int32_t>(ticket_count(kernel, p));
+    const std::int64_t all = std::int64_t{cut} * p.iterations;
     ASSERT_EQ(cut == 0, p.workers == 0);
     if (cut == 0) continue;
-    ASSERT_EQ(piece_begin(0, p.workers, all), 0);
-    ASSERT_EQ(piece_begin(p.workers, p.workers, all), all);
-    for (std::int64_t w = 0; w < p.workers; ++w) {
-      const std::int64_t begin = piece_begin(w, p.workers, all), end = piece_begin(w + 1, p.workers, all);
+    ASSERT_EQ(piece_begin(p, 0), 0);
+    ASSERT_EQ(piece_begin(p, p.workers), all);
+    for (std::int32_t w = 0; w < p.workers; ++w) {
+      const std::int64_t begin = piece_begin(p, w), end = piece_begin(p, w + 1);
       ASSERT_LT(begin, end);
       ASSERT_LE((end - 1) / p.iterations - begin / p.iterations, 1);
-      ASSERT_EQ(worker_of(begin, p.workers, all), w);
-      ASSERT_EQ(worker_of(end - 1, p.workers, all), w);
+      ASSERT_EQ(tile_of_piece(p, w, cut), begin / p.iterations);
+      for (std::int64_t tile = begin / p.iterations; tile <= (end - 1) / p.iterations; ++tile) {
+        const auto t = static_cast<std::int32_t>(tile);
+        ASSERT_LE(first_worker_of(p, t, cut), w);
+        ASSERT_GE(last_worker_of(p, t, cut), w);
+      }
+    }
+    for (std::int32_t t = 0; t < cut; ++t) {
+      const std::int64_t begin = std::int64_t{t} * p.iterations, end = begin + p.iterations;
+      const std::int32_t first = first_worker_of(p, t, cut), last = last_worker_of(p, t, cut);
+      ASSERT_LE(piece_begin(p, first), begin);
+      ASSERT_GT(piece_begin(p, first + 1), begin);
+      ASSERT_LT(piece_begin(p, last), end);
+      ASSERT_GE(piece_begin(p, last + 1), end);
     }
   }
 }
@@ -64,32 +85,11 @@ TEST(StreamK, FullWavesAreWholeAndADeepProductUsesTheWholeChip) {
   EXPECT_EQ(deep.whole, 0);
   EXPECT_EQ(deep.workers, 132);
   // A part shorter than kShortestPart is not worth its start.
-  EXPECT_EQ(dealt(kernel, 128, 256, 96, 132).workers, 1);
-}
-
-// By what was measured on an H200: bench/results/2026-11-30-fp32-shapes.md.
-TEST(StreamK, ChoosesByShapeAndByHowOperandsLie) {
-  const KernelDescriptor* const kernels[] = {
-      &descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80,
-      &descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80, &descriptor_sgemm_fp32_64x64x16_s3_streamk_nn_sm80,
-      &descriptor_sgemm_fp32_64x64x16_s3_streamk_tn_sm80, &descriptor_sgemm_fp32_64x64x16_s3_streamk_tt_sm80};
-  const auto chosen = [&](std::int32_t m, std::int32_t n, std::int32_t k, OperandLayout a, OperandLayout b) {
-    GemmKernelParams gemm{};
-    gemm.m = m, gemm.n = n, gemm.k = k;
-    return std::string(choose_stream_k(kernels, gemm, a, b, {132, 53e12})->name);
-  };
-  constexpr OperandLayout kOuter{false, true}, kInner{true, true}, kOdd{false, false}, kOddInner{true, false};
-  EXPECT_EQ(chosen(8192, 8192, 8192, kOuter, kOuter), kernels[0]->name);
-  EXPECT_EQ(chosen(512, 512, 65536, kOuter, kOuter), kernels[0]->name);
-  EXPECT_EQ(chosen(16384, 128, 4096, kOuter, kOuter), kernels[1]->name);
-  // Small products read operands as they lie, large ones pay for turning them first.
-  EXPECT_EQ(chosen(512, 512, 512, kOuter, kInner), kernels[2]->name);
-  EXPECT_EQ(chosen(512, 512, 512, kInner, kInner), kernels[3]->name);
-  EXPECT_EQ(chosen(512, 512, 512, kInner, kOuter), kernels[4]->name);
-  EXPECT_EQ(chosen(4096, 4096, 4096, kInner, kInner), kernels[0]->name);
-  // Without alignment a kernel that reads k contiguous cannot serve, and what it would read is prepared.
-  EXPECT_EQ(chosen(511, 511, 511, kOdd, kOddInner), kernels[1]->name);
-  EXPECT_EQ(choose_stream_k({}, GemmKernelParams{}, kOuter, kOuter, {132, 53e12}), nullptr);
+  EXPECT_EQ(dealt(descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80, 64, 64, 31 * 16, 132).workers, 1);
+  // Parts that end where tiles do, where that makes them hardly longer: 32 tiles in 4 parts each, for 132
+  // SMs.
+  EXPECT_EQ(dealt(kernel, 1024, 1024, 1024, 132).workers, 128);
+  EXPECT_EQ(dealt(kernel, 2048, 2048, 4096, 132).workers, 132);
 }
 
 struct NamedKernel {
@@ -97,19 +97,59 @@ struct NamedKernel {
   void (*function)(StreamKParams);
 };
 const NamedKernel kKernels[] = {
+    {descriptor_sgemm_fp32_128x256x32_s3_streamk_nn_sm80, sgemm_fp32_128x256x32_s3_streamk_nn_sm80},
     {descriptor_sgemm_fp32_128x256x32_s3_streamk_nt_sm80, sgemm_fp32_128x256x32_s3_streamk_nt_sm80},
+    {descriptor_sgemm_fp32_128x256x32_s3_streamk_tn_sm80, sgemm_fp32_128x256x32_s3_streamk_tn_sm80},
+    {descriptor_sgemm_fp32_128x256x32_s3_streamk_tt_sm80, sgemm_fp32_128x256x32_s3_streamk_tt_sm80},
+    {descriptor_sgemm_fp32_64x128x32_s2_streamk_nn_sm90a, sgemm_fp32_64x128x32_s2_streamk_nn_sm90a},
+    {descriptor_sgemm_fp32_64x128x32_s2_streamk_nt_sm90a, sgemm_fp32_64x128x32_s2_streamk_nt_sm90a},
+    {descriptor_sgemm_fp32_64x128x32_s2_streamk_tn_sm90a, sgemm_fp32_64x128x32_s2_streamk_tn_sm90a},
+    {descriptor_sgemm_fp32_64x128x32_s2_streamk_tt_sm90a, sgemm_fp32_64x128x32_s2_streamk_tt_sm90a},
     {descriptor_sgemm_fp32_64x64x16_s3_streamk_nn_sm80, sgemm_fp32_64x64x16_s3_streamk_nn_sm80},
     {descriptor_sgemm_fp32_64x64x16_s3_streamk_nt_sm80, sgemm_fp32_64x64x16_s3_streamk_nt_sm80},
     {descriptor_sgemm_fp32_64x64x16_s3_streamk_tn_sm80, sgemm_fp32_64x64x16_s3_streamk_tn_sm80},
     {descriptor_sgemm_fp32_64x64x16_s3_streamk_tt_sm80, sgemm_fp32_64x64x16_s3_streamk_tt_sm80},
 };
 
+// By what was measured on an H200: bench/results/2026-11-30-fp32-shapes-2.md.
+TEST(StreamK, ChoosesByShapeAndByHowOperandsLie) {
+  std::vector<const KernelDescriptor*> kernels;
+  for (const NamedKernel& kernel : kKernels) kernels.push_back(&kernel.facts);
+  const auto chosen = [&](std::int32_t m, std::int32_t n, std::int32_t k, OperandLayout a, OperandLayout b) {
+    GemmKernelParams gemm{};
+    gemm.m = m, gemm.n = n, gemm.k = k;
+    const std::string name = choose_stream_k(kernels, gemm, a, b, {132, 53.3e12})->name;
+    return name.substr(11, name.find("_sm") - 11);  // without what all share
+  };
+  constexpr OperandLayout kOuter{false, true}, kInner{true, true}, kOdd{false, false}, kOddInner{true, false};
+  EXPECT_EQ(chosen(8192, 8192, 8192, kOuter, kOuter), "128x256x32_s3_streamk_nt");
+  EXPECT_EQ(chosen(512, 512, 65536, kInner, kOuter), "128x256x32_s3_streamk_tt");
+  EXPECT_EQ(chosen(128, 16384, 4096, kInner, kInner), "128x256x32_s3_streamk_tn");
+  EXPECT_EQ(chosen(16384, 128, 4096, kOuter, kOuter), "64x128x32_s2_streamk_nt");
+  EXPECT_EQ(chosen(1024, 1024, 1024, kOuter, kInner), "64x128x32_s2_streamk_nn");
+  EXPECT_EQ(chosen(512, 512, 512, kInner, kInner), "64x64x16_s3_streamk_tn");
+  // The tile between copies what is K-outer by 16 bytes; what has k contiguous may lie anywhere for any.
+  EXPECT_EQ(chosen(1023, 1023, 1023, kOdd, kOdd), "64x64x16_s3_streamk_nt");
+  EXPECT_EQ(chosen(1023, 1023, 1023, kOddInner, kOddInner), "64x128x32_s2_streamk_tn");
+  EXPECT_EQ(chosen(4097, 4095, 4099, kOdd, kOddInner), "128x256x32_s3_streamk_nn");
+  EXPECT_EQ(choose_stream_k({}, GemmKernelParams{}, kOuter, kOuter, {132, 53.3e12}), nullptr);
+}
+
+TEST(StreamK, EveryLayoutAndAlignmentIsServedFromSm80On) {
+  for (const OperandLayout a : {OperandLayout{false, false}, OperandLayout{true, false}})
+    for (const OperandLayout b : {OperandLayout{false, false}, OperandLayout{true, false}}) {
+      int served = 0;
+      for (const KernelDescriptor& kernel : known()) served += serves(kernel, a, b) && kernel.min_arch == 80;
+      EXPECT_EQ(served, 2) << a.k_inner << b.k_inner;
+    }
+}
+
 struct Case {
   std::int32_t m, n, k, sms;
   std::int64_t ldc_skew;  // beyond m
 };
 
-// A value that says from where it came, so small that sums are exact in any order.
+// So small that sums are exact in any order.
 float integer(std::mt19937& random) {
   return static_cast<float>(static_cast<int>(random() % 17) - 8);
 }
@@ -117,28 +157,34 @@ float integer(std::mt19937& random) {
 // An operand as a caller has it. What completes the quads of its contiguous dimension is NaN, and nothing
 // lies beyond.
 struct Matrix {
-  Matrix(std::int64_t extent, std::int64_t k, bool is_k_inner)
+  // What a kernel promises to read: at multiples of 16 bytes, or anywhere.
+  Matrix(std::int64_t extent, std::int64_t k, bool is_k_inner, bool anywhere)
       : k_inner(is_k_inner),
-        ld(round_up(is_k_inner ? k : extent, 4)),
-        floats(static_cast<std::size_t>(ld * (is_k_inner ? extent : k))) {
+        ld(anywhere ? (is_k_inner ? k : extent) + 1 : round_up(is_k_inner ? k : extent, 4)),
+        skew(anywhere ? 3 : 0),
+        floats(static_cast<std::size_t>(skew + ld * ((is_k_inner ? extent : k) - 1) +
+                                        (anywhere ? is_k_inner ? k : extent : ld))) {
     std::mt19937 random(static_cast<std::uint32_t>(extent + 5 * k));
     for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = std::numeric_limits<float>::quiet_NaN();
     for (std::int64_t p = 0; p < k; ++p)
       for (std::int64_t i = 0; i < extent; ++i) floats[index(i, p)] = integer(random);
   }
   std::size_t index(std::int64_t i, std::int64_t p) const {
-    return static_cast<std::size_t>(k_inner ? p + i * ld : i + p * ld);
+    return static_cast<std::size_t>(skew + (k_inner ? p + i * ld : i + p * ld));
   }
+  const float* data() { return floats.data() + skew; }
   float at(std::int64_t i, std::int64_t p) { return floats[index(i, p)]; }
 
   bool k_inner;
-  std::int64_t ld;
+  std::int64_t ld, skew;
   FencedFloats floats;
 };
 
 void check(const NamedKernel& kernel, const Case& c, float alpha, bool accumulate,
            const cuda_on_cpu::Machine& machine) {
-  Matrix a(c.m, c.k, kernel.facts.a_k_inner), b(c.n, c.k, kernel.facts.b_k_inner);
+  const KernelDescriptor& facts = kernel.facts;
+  Matrix a(c.m, c.k, facts.a_k_inner, facts.a_k_inner || facts.any_alignment);
+  Matrix b(c.n, c.k, facts.b_k_inner, facts.b_k_inner || facts.any_alignment);
   const std::int64_t ldc = c.m + c.ldc_skew;
   FencedFloats product(static_cast<std::size_t>(ldc * (c.n - 1) + c.m));
   std::mt19937 random(static_cast<std::uint32_t>(c.m + 3 * c.n + 7 * c.k));
@@ -147,8 +193,8 @@ void check(const NamedKernel& kernel, const Case& c, float alpha, bool accumulat
   const std::vector<float> before(product.data(), product.data() + product.size());
 
   StreamKParams params{};
-  params.gemm = {a.floats.data(), b.floats.data(),   product.data(), a.ld, b.ld, ldc, c.m, c.n, c.k,
-                 alpha,           accumulate ? 1 : 0};
+  params.gemm = {a.data(), b.data(), product.data(),    a.ld, b.ld, ldc, c.m, c.n,
+                 c.k,      alpha,    accumulate ? 1 : 0};
   deal_out(kernel.facts, c.sms, params);
   std::vector<float> partials(static_cast<std::size_t>(partial_floats(kernel.facts, params)), kNan);
   std::vector<std::uint32_t> tickets(static_cast<std::size_t>(ticket_count(kernel.facts, params)) + 1, 0);
@@ -179,9 +225,10 @@ class StreamKOnCpu : public ::testing::TestWithParam<NamedKernel> {};
 TEST_P(StreamKOnCpu, MultipliesExactlyHoweverTilesAreCut) {
   const KernelDescriptor& k = GetParam().facts;
   const int deep = k.tile_k * 11 + 5;
-  for (const Case& c : {Case{1, 1, 1, 3, 0}, Case{k.tile_m + 1, k.tile_n - 1, deep, 3, 3},
-                        Case{k.tile_m, k.tile_n, deep, 2, 0}, Case{3 * k.tile_m, k.tile_n, deep, 2, 1},
-                        Case{7, 5, 3 * deep, 5, 1}}) {
+  for (const Case& c :
+       {Case{1, 1, 1, 3, 0}, Case{k.tile_m + 1, k.tile_n - 1, deep, 3, 3},
+        Case{k.tile_m - 1, 2 * k.tile_n - 3, deep, 3, 2}, Case{k.tile_m, k.tile_n, deep, 2, 0},
+        Case{3 * k.tile_m, k.tile_n, deep, 2, 1}, Case{7, 5, 3 * deep, 5, 1}}) {
     check(GetParam(), c, 1.0f, false, {});
     if (HasFatalFailure()) return;
   }

@@ -27,6 +27,7 @@ constexpr std::size_t kStackBytes = 64 * 1024;
 struct Copy {
   void* shared;
   const void* global;
+  std::size_t bytes;
 };
 
 struct Fiber {
@@ -85,7 +86,7 @@ void prepare(Fiber& fiber) {
 }
 
 void land(const std::vector<Copy>& copies) {
-  for (const Copy& copy : copies) std::memcpy(copy.shared, copy.global, 16);
+  for (const Copy& copy : copies) std::memcpy(copy.shared, copy.global, copy.bytes);
 }
 
 // Floats that spoil whatever is computed from them; one pattern, so that a foreign write is seen.
@@ -198,15 +199,15 @@ bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::si
   return ok;
 }
 
-void copy_16(void* shared, const void* global) {
+void copy(void* shared, const void* global, std::size_t bytes) {
   // The hardware faults on these.
-  if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0 ||
-      reinterpret_cast<std::uintptr_t>(global) % 16 != 0)
+  if (reinterpret_cast<std::uintptr_t>(shared) % bytes != 0 ||
+      reinterpret_cast<std::uintptr_t>(global) % bytes != 0)
     std::abort();
   if (running->machine.copies == CopiesLand::at_once)
-    land({{shared, global}});
+    land({{shared, global, bytes}});
   else
-    running->current->open.push_back({shared, global});
+    running->current->open.push_back({shared, global, bytes});
 }
 
 void commit_copies() {

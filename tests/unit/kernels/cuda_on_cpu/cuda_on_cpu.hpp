@@ -77,8 +77,8 @@ inline constexpr std::size_t kSharedBytes = 227 * 1024;  // most that a block of
 bool run_grid(const Machine& machine, unsigned blocks, unsigned threads, std::size_t shared_bytes,
               const std::function<void()>& kernel);
 
-// One thread's cp.async.
-void copy_16(void* shared, const void* global);
+// One thread's cp.async, of 4 or 16 bytes.
+void copy(void* shared, const void* global, std::size_t bytes);
 void commit_copies();
 void wait_for_copies(int youngest_left);
 

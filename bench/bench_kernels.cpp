@@ -1,6 +1,6 @@
 // bench_kernels: strict fp32 from matrices on the device as a caller has them (column-major, each transpose),
-// the preparing of operands counted, beside cublasSgemm on the same buffers. Checks every result against
-// fp64. Exits 0 when all is right, 1 when something is wrong, 77 where there is no GPU.
+// beside cublasSgemm on the same buffers. Checks every result against fp64. Exits 0 when all is right, 1 when
+// something is wrong, 77 where there is no GPU.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,16 +8,13 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <random>
-#include <tuple>
 
 #include "bench/cuda_api.hpp"
+#include "bench/extents.hpp"
+#include "bench/ladder/check.hpp"
+#include "bench/ladder/rungs.hpp"
 #include "bench/sampling.hpp"
-#include "check.hpp"
-#include "core/checked.hpp"
-#include "kernels/registry.hpp"
 #include "kernels/stream_k_choice.hpp"
-#include "rungs.hpp"
 
 namespace gemmhoist::ladder {
 namespace {
@@ -32,40 +29,12 @@ struct Options {
   bool all = false;
 };
 
-struct Shape {
-  int m, n, k;
-};
-
 // Those that a BLAS meets, lopsided and odd ones included.
-const std::vector<Shape> kShapes = {
+const std::vector<bench::Extents> kShapes = {
     {512, 512, 512},    {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192},
     {8192, 8192, 512},  {512, 512, 65536},  {16384, 128, 4096}, {128, 16384, 4096}, {1024, 1024, 16384},
     {3000, 3000, 3000}, {4097, 4095, 4099}, {50000, 256, 784},  {1500, 1500, 1500},
 };
-
-std::vector<Shape> parse_shapes(const std::vector<std::string>& texts) {
-  std::vector<Shape> shapes;
-  for (const std::string& text : texts) {
-    Shape shape{};
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%dx%dx%d%c", &shape.m, &shape.n, &shape.k, &rest) != 3 || shape.m < 1 ||
-        shape.n < 1 || shape.k < 1)
-      throw CLI::ValidationError("--shape", text + ": expected MxNxK");
-    shapes.push_back(shape);
-  }
-  return shapes.empty() ? kShapes : shapes;
-}
-
-void fill_random(float* to, std::size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> block((1 << 20) + 7);  // its length divides no extent
-  for (float& value : block) value = uniform(random);
-  for (std::size_t at = 0; at < count; at += block.size())
-    require(cudaMemcpy(to + at, block.data(), std::min(block.size(), count - at) * sizeof(float),
-                       cudaMemcpyHostToDevice),
-            "cudaMemcpy");
-}
 
 // A caller's matrix: `along` elements of the panel's extent by `k`, one of which is contiguous.
 struct Operand {
@@ -74,50 +43,6 @@ struct Operand {
   bool k_contiguous;
   std::int64_t ld(std::int64_t k) const { return k_contiguous ? k : extent; }
   kernels::OperandLayout layout(std::int64_t k) const { return {k_contiguous, ld(k) % 4 == 0}; }
-};
-
-// Brings an operand into the form that the kernels read: K-outer, with columns at multiples of 16 bytes.
-// Where it lies so already there is nothing to do.
-class Preparation {
- public:
-  Preparation(const Catalogue& catalogue, Operand operand, std::int64_t k)
-      : operand_(operand),
-        k_(k),
-        ld_(round_up(operand.extent, kPanelAlignment)),
-        panel_(static_cast<std::size_t>(ld_ * k)) {
-    for (const KernelDescriptor& kernel : kernels::all())
-      if (kernel.role == KernelRole::transpose) facts_ = &kernel;
-    if (facts_ == nullptr) throw std::runtime_error("this build has no kernel that transposes");
-    transpose_ = catalogue.kernel(*facts_);
-  }
-  void launch() {
-    if (operand_.k_contiguous) {
-      TransposeKernelParams params{operand_.data,
-                                   panel_.get(),
-                                   k_,
-                                   ld_,
-                                   static_cast<std::int32_t>(operand_.extent),
-                                   static_cast<std::int32_t>(k_)};
-      const kernels::LaunchShape shape = kernels::launch_shape(*facts_, params);
-      ladder::launch(transpose_, dim3(shape.grid_x), facts_->threads, facts_->shared_bytes, &params);
-    } else {
-      const auto bytes = static_cast<std::size_t>(operand_.extent) * sizeof(float);
-      require(
-          cudaMemcpy2DAsync(panel_.get(), static_cast<std::size_t>(ld_) * sizeof(float), operand_.data, bytes,
-                            bytes, static_cast<std::size_t>(k_), cudaMemcpyDeviceToDevice, nullptr),
-          "cudaMemcpy2DAsync");
-    }
-  }
-  const float* data() const { return panel_.get(); }
-  std::int64_t ld() const { return ld_; }
-
- private:
-  Operand operand_;
-  std::int64_t k_;
-  std::int64_t ld_;
-  DeviceArray<float> panel_;
-  const KernelDescriptor* facts_ = nullptr;
-  cudaKernel_t transpose_ = nullptr;
 };
 
 // Partial sums and tickets of a launch that cuts tiles.
@@ -134,13 +59,10 @@ struct Scratch {
 
 class StreamKRun final : public Contestant {
  public:
-  // `gemm` but for a, b and their leading dimensions.
-  StreamKRun(const Catalogue& catalogue, const KernelDescriptor& kernel, GemmKernelParams gemm, Operand a,
-             Operand b, int sms)
+  StreamKRun(const Catalogue& catalogue, const KernelDescriptor& kernel, const GemmKernelParams& gemm,
+             int sms)
       : facts_(kernel), handle_(catalogue.kernel(kernel)) {
     name = kernel.name;
-    std::tie(gemm.a, gemm.lda) = bring(catalogue, a, gemm.k, kernel.a_k_inner, prepare_a_);
-    std::tie(gemm.b, gemm.ldb) = bring(catalogue, b, gemm.k, kernel.b_k_inner, prepare_b_);
     params_.gemm = gemm;
     kernels::deal_out(kernel, sms, params_);
     scratch_ = std::make_unique<Scratch>(kernels::partial_floats(kernel, params_),
@@ -148,26 +70,14 @@ class StreamKRun final : public Contestant {
     params_.partials = scratch_->partials.get();
     params_.tickets = scratch_->tickets.get();
   }
-  int prepared() const { return (prepare_a_ != nullptr) + (prepare_b_ != nullptr); }
   void launch() override {
-    if (prepare_a_) prepare_a_->launch();
-    if (prepare_b_) prepare_b_->launch();
     ladder::launch(handle_, dim3(static_cast<unsigned>(kernels::blocks_of(params_))), facts_.threads,
                    facts_.shared_bytes, &params_);
   }
 
  private:
-  static std::pair<const float*, std::int64_t> bring(const Catalogue& catalogue, Operand operand,
-                                                     std::int64_t k, bool k_inner,
-                                                     std::unique_ptr<Preparation>& preparation) {
-    if (operand.layout(k).direct(k_inner)) return {operand.data, operand.ld(k)};
-    preparation = std::make_unique<Preparation>(catalogue, operand, k);
-    return {preparation->data(), preparation->ld()};
-  }
-
   const KernelDescriptor& facts_;
   cudaKernel_t handle_;
-  std::unique_ptr<Preparation> prepare_a_, prepare_b_;
   kernels::StreamKParams params_{};
   std::unique_ptr<Scratch> scratch_;
 };
@@ -184,12 +94,11 @@ struct Line {
   std::string kernel;
   double seconds, cublas_seconds;
   unsigned wrong;
-  int prepared;
 };
 
 class Case {
  public:
-  Case(const Catalogue& catalogue, Shape shape, bool trans_a, bool trans_b, int sms)
+  Case(const Catalogue& catalogue, bench::Extents shape, bool trans_a, bool trans_b, int sms)
       : catalogue_(catalogue),
         shape_(shape),
         trans_a_(trans_a),
@@ -201,10 +110,11 @@ class Case {
         right_{b_.get(), shape.n, !trans_b} {
     fill_random(a_.get(), count(shape.m, shape.k), 1);
     fill_random(b_.get(), count(shape.k, shape.n), 2);
-    gemm_ = {nullptr, nullptr, c_.get(), 0, 0, shape.m, shape.m, shape.n, shape.k, 1.0f, 0};
+    gemm_ = {a_.get(), b_.get(), c_.get(), left_.ld(shape.k), right_.ld(shape.k), shape.m, shape.m, shape.n,
+             shape.k,  1.0f,     0};
     candidates_ = Catalogue::shipped(KernelRole::gemm_stream_k);
     chosen_ = kernels::choose_stream_k(candidates_, gemm_, left_.layout(shape.k), right_.layout(shape.k),
-                                       {sms, 53e12});
+                                       {sms, 53.3e12});
     if (chosen_ == nullptr) throw std::runtime_error("this build has no kernel for these products");
     sms_ = sms;
   }
@@ -212,20 +122,26 @@ class Case {
   std::vector<Line> run(const Options& options, const Sgemm& sgemm) {
     std::vector<std::unique_ptr<StreamKRun>> runs;
     for (const KernelDescriptor* kernel : candidates_)
-      if (kernel == chosen_ || (options.all && left_.layout(shape_.k).possible(kernel->a_k_inner) &&
-                                right_.layout(shape_.k).possible(kernel->b_k_inner)))
-        runs.push_back(std::make_unique<StreamKRun>(catalogue_, *kernel, gemm_, left_, right_, sms_));
+      if (kernel == chosen_ ||
+          (options.all && kernels::serves(*kernel, left_.layout(shape_.k), right_.layout(shape_.k))))
+        runs.push_back(std::make_unique<StreamKRun>(catalogue_, *kernel, gemm_, sms_));
     std::vector<unsigned> wrong = check(runs);
     std::vector<std::vector<double>> seconds(runs.size() + 1);
     Stopwatch watch;
+    // Short products are queued several at a time: it is the GPU that is timed, not how fast it is fed.
+    constexpr double kSampleSeconds = 2e-4;
     const auto turn = [&](std::vector<double>& samples, const auto& once) {
       once();
+      watch.start();
+      once();
+      const int queued = std::clamp(static_cast<int>(kSampleSeconds / watch.stop_s()), 1, 20);
       double spent = 0;
       do {
         watch.start();
-        once();
-        samples.push_back(watch.stop_s());
-        spent += samples.back();
+        for (int i = 0; i < queued; ++i) once();
+        const double sample = watch.stop_s();
+        samples.push_back(sample / queued);
+        spent += sample;
       } while (spent < options.round_seconds);
     };
     for (int round = 0; round < options.rounds; ++round) {
@@ -235,8 +151,7 @@ class Case {
     const double peer = sgemm.handle != nullptr ? bench::summarise(seconds.back()).median : std::nan("");
     std::vector<Line> lines;
     for (std::size_t i = 0; i < runs.size(); ++i)
-      lines.push_back(
-          {runs[i]->name, bench::summarise(seconds[i]).median, peer, wrong[i], runs[i]->prepared()});
+      lines.push_back({runs[i]->name, bench::summarise(seconds[i]).median, peer, wrong[i]});
     return lines;
   }
 
@@ -286,7 +201,7 @@ class Case {
   }
 
   const Catalogue& catalogue_;
-  Shape shape_;
+  bench::Extents shape_;
   bool trans_a_, trans_b_;
   DeviceArray<float> a_, b_, c_;
   Operand left_, right_;
@@ -303,8 +218,8 @@ struct Totals {
   long wrong = 0;
 };
 
-void one_case(const Catalogue& catalogue, const Options& options, const Sgemm& sgemm, Shape shape, int trans,
-              int sms, std::FILE* csv, Totals& totals) {
+void one_case(const Catalogue& catalogue, const Options& options, const Sgemm& sgemm, bench::Extents shape,
+              int trans, int sms, std::FILE* csv, Totals& totals) {
   const bool trans_a = (trans & 2) != 0, trans_b = (trans & 1) != 0;
   const std::string letters = std::string(trans_a ? "T" : "N") + (trans_b ? "T" : "N");
   Case product(catalogue, shape, trans_a, trans_b, sms);
@@ -319,10 +234,9 @@ void one_case(const Catalogue& catalogue, const Options& options, const Sgemm& s
         flops / line.seconds * 1e-12, flops / line.cublas_seconds * 1e-12, ratio,
         line.wrong == 0 ? "" : fmt::format("  WRONG: {} elements", line.wrong));
     if (csv != nullptr)
-      fmt::print(csv, "{},{},{},{},{},{},{},{:.6f},{:.4f},{:.6f},{:.4f},{:.4f},{}\n", shape.m, shape.n,
-                 shape.k, letters, line.kernel, chosen ? 1 : 0, line.prepared, line.seconds * 1e3,
-                 flops / line.seconds * 1e-12, line.cublas_seconds * 1e3, flops / line.cublas_seconds * 1e-12,
-                 ratio, line.wrong);
+      fmt::print(csv, "{},{},{},{},{},{},{:.6f},{:.4f},{:.6f},{:.4f},{:.4f},{}\n", shape.m, shape.n, shape.k,
+                 letters, line.kernel, chosen ? 1 : 0, line.seconds * 1e3, flops / line.seconds * 1e-12,
+                 line.cublas_seconds * 1e3, flops / line.cublas_seconds * 1e-12, ratio, line.wrong);
     if (!chosen || std::isnan(ratio)) continue;
     totals.log_sum += std::log(ratio);
     ++totals.cases;
@@ -338,9 +252,11 @@ int run(const Options& options) {
     fmt::print("skipped: {}\n", why);
     return kSkipped;
   }
-  const std::string beside =
-      (std::filesystem::canonical("/proc/self/exe").parent_path() / "ladder.fatbin").string();
-  const Catalogue catalogue(options.fatbin.empty() ? beside : options.fatbin);
+  const std::filesystem::path here = std::filesystem::canonical("/proc/self/exe").parent_path();
+  const std::filesystem::path beside = here / "ladder.fatbin", built = here / "ladder" / "ladder.fatbin";
+  const Catalogue catalogue(!options.fatbin.empty()           ? options.fatbin
+                            : std::filesystem::exists(beside) ? beside.string()
+                                                              : built.string());
   const Sgemm sgemm;
   if (sgemm.handle == nullptr) fmt::print("cuBLAS: not on this machine\n");
   int sms = 0;
@@ -349,12 +265,10 @@ int run(const Options& options) {
   if (!options.csv.empty()) {
     csv = std::fopen(options.csv.c_str(), "w");
     if (csv == nullptr) throw std::runtime_error("cannot write " + options.csv);
-    fmt::print(
-        csv,
-        "m,n,k,trans,kernel,chosen,prepared,median_ms,tflops,cublas_ms,cublas_tflops,over_cublas,wrong\n");
+    fmt::print(csv, "m,n,k,trans,kernel,chosen,median_ms,tflops,cublas_ms,cublas_tflops,over_cublas,wrong\n");
   }
   Totals totals;
-  for (const Shape shape : parse_shapes(options.shapes))
+  for (const bench::Extents shape : bench::parse_extents(options.shapes, kShapes))
     for (int trans = 0; trans < 4; ++trans)
       one_case(catalogue, options, sgemm, shape, trans, sms, csv, totals);
   if (csv != nullptr) std::fclose(csv);
@@ -369,10 +283,11 @@ int main_with_options(int argc, char** argv) {
   CLI::App app("Times strict fp32 products of matrices as a caller has them, beside cuBLAS.");
   app.add_option("--shape", options.shapes, "MxNxK; may be repeated");
   app.add_option("--csv", options.csv, "Write the table to this file");
-  app.add_option("--fatbin", options.fatbin, "The ladder's kernels; else ladder.fatbin beside this program");
+  app.add_option("--fatbin", options.fatbin,
+                 "Checking kernels; else ladder.fatbin beside this program, or in ladder/");
   app.add_option("--rounds", options.rounds, "Turns that each contestant gets")->check(CLI::Range(1, 100));
   app.add_option("--round-seconds", options.round_seconds, "Length of a turn")->check(CLI::Range(1e-4, 10.0));
-  app.add_flag("--all", options.all, "Time every kernel, not only the one chosen");
+  app.add_flag("--all", options.all, "Time every kernel that serves, not only the one chosen");
   CLI11_PARSE(app, argc, argv);
   return run(options);
 }

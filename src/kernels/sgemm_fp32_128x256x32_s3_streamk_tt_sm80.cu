@@ -1,0 +1,37 @@
+// sgemm_fp32_128x256x32_s3_streamk_tt_sm80: C = alpha (A B + C) in strict fp32, dealt out by iterations of k,
+// from a caller's own matrices of which A has k contiguous: column-major, op(A) op(B) = TT. For large
+// products of any transposes and alignments.
+//
+// Contract: StreamKParams (stream_k.hpp), operands of any alignment. What lies beyond k becomes zeros on its
+// way, edges of C are handled in the epilogue, without accumulate C is not read. An element of a whole tile
+// is summed over k in order, one FMA a term, from +0; one of a tile that is cut is the sum of its parts in
+// the order of k, each made so.
+//
+// Picture: block 128 x 256 = 2 x 4 warps of 64 x 64; lanes 8 x 4, each 8 x 16 outputs (simt_tile.cuh).
+// Copies: A by 4 bytes, turned, B by 4 bytes (stream_k_copy.cuh). Stages, barriers: simt_stream_k.cuh. A tile
+// that is cut costs its parts' way through the L2: 128 KiB each way.
+//
+// Resources: 256 threads, 147456 bytes of shared memory, 1 block an SM, no spills (a test reads the
+// compiler's report).
+// Bound: FMA issue. A step is 128 FMA against 6 shared loads of 16 bytes a thread; its copies are 1.5 a
+// thread.
+#include "kernels/sgemm_fp32_128x256x32_s3_streamk_tt_sm80.hpp"
+#include "kernels/simt_stream_k.cuh"
+
+namespace gemmhoist::kernels {
+
+struct StreamK128x256x32TT {
+  static constexpr const KernelDescriptor& kFacts = descriptor_sgemm_fp32_128x256x32_s3_streamk_tt_sm80;
+  using Tile = SimtTile<kFacts.tile_m, kFacts.tile_n, kFacts.tile_k, kFacts.stages, kFacts.threads, 8, 16>;
+  using Kind = StreamKTile<Tile, Lies::k_inner, Lies::k_outer_anywhere, 8, true>;
+  static_assert(Tile::kSharedBytes == kFacts.shared_bytes);
+  static constexpr std::uint32_t kGroup = 16;
+};
+
+}  // namespace gemmhoist::kernels
+
+extern "C" __global__ void __launch_bounds__(256, 1) sgemm_fp32_128x256x32_s3_streamk_tt_sm80(
+    const __grid_constant__ gemmhoist::kernels::StreamKParams params) {
+  using Kernel = gemmhoist::kernels::StreamK128x256x32TT;
+  gemmhoist::kernels::gemm_stream_k<Kernel::Kind>(params, Kernel::kGroup);
+}
