@@ -120,7 +120,7 @@ void print_errors(const char* name, const char* data, const std::vector<float>& 
 }
 
 void print_accuracy(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels, const Cublas& cublas,
-                    BenchShape shape, Data data) {
+                    bench::Extents shape, Data data) {
   std::mt19937 random(7);
   const std::int64_t m = round_up(shape.m, kPanelAlignment), n = round_up(shape.n, kPanelAlignment);
   const std::int64_t k = round_up(shape.k, kImageK);
@@ -160,9 +160,9 @@ void print_accuracy(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernel
 }  // namespace
 
 void print_accuracy(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels,
-                    const std::vector<BenchShape>& shapes) {
+                    const std::vector<bench::Extents>& shapes) {
   const Cublas cublas;
-  for (const BenchShape shape : shapes)
+  for (const bench::Extents shape : shapes)
     for (const Data data : kData) {
       std::printf("%d x %d x %d\n", shape.m, shape.n, shape.k);
       print_accuracy(gpu, kernels, cublas, shape, data);

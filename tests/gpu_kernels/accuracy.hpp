@@ -11,6 +11,6 @@ namespace gemmhoist::gpu_kernels {
 // For each shape and family: ||C - R|| / ||R||, the largest error and the mean signed error of a component in
 // units of 2^-24 (|A||B|)ij, over some whole columns of C; and the share of tiles that fp32 made.
 void print_accuracy(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels,
-                    const std::vector<BenchShape>& shapes);
+                    const std::vector<bench::Extents>& shapes);
 
 }  // namespace gemmhoist::gpu_kernels

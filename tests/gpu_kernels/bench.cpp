@@ -82,7 +82,7 @@ class Csv {
   }
   Csv(const Csv&) = delete;
   Csv& operator=(const Csv&) = delete;
-  void row(const Gpu& gpu, Contestant& contestant, BenchShape shape, double rate, const char* unit,
+  void row(const Gpu& gpu, Contestant& contestant, bench::Extents shape, double rate, const char* unit,
            double over_cublas) {
     if (file_ == nullptr) return;
     std::fprintf(file_, "%s,%s,%d,%d,%d,%.6f,%.6f,%zu,%.4g,%s,%.4f\n", gpu.name().c_str(),
@@ -133,7 +133,7 @@ void add_prepared(Gpu& gpu, const KernelDescriptor& kernel, const GemmKernelPara
 }
 
 void bench_shape(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels, const Cublas& cublas,
-                 BenchShape shape, const BenchOptions& options, Csv& csv) {
+                 bench::Extents shape, const BenchOptions& options, Csv& csv) {
   // One pair of panels, padded enough for every tile and depth.
   std::int64_t tile_m = kPanelAlignment, tile_n = kPanelAlignment, tile_k = 1;
   for (const KernelDescriptor* kernel : kernels) {
@@ -204,7 +204,7 @@ void bench_products(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernel
   const Cublas cublas;
   if (!cublas.usable()) std::printf("cuBLAS: not on this machine\n");
   Csv csv(options.csv);
-  for (const BenchShape shape : options.shapes) bench_shape(gpu, kernels, cublas, shape, options, csv);
+  for (const bench::Extents shape : options.shapes) bench_shape(gpu, kernels, cublas, shape, options, csv);
 }
 
 void bench_transposes(Gpu& gpu, const std::vector<const KernelDescriptor*>& kernels,

@@ -5,16 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/extents.hpp"
 #include "driver.hpp"
 
 namespace gemmhoist::gpu_kernels {
 
-struct BenchShape {
-  std::int32_t m, n, k;
-};
-
 struct BenchOptions {
-  std::vector<BenchShape> shapes;
+  std::vector<bench::Extents> shapes;
   int rounds = 5;              // contestants take turns, so that a clock that drifts meets all alike
   double round_seconds = 0.1;  // of one contestant in one round
   std::string csv;             // path, or empty

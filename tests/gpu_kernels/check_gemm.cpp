@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/checked.hpp"
-#include "products.hpp"
 
 namespace gemmhoist::gpu_kernels {
 namespace {
@@ -53,51 +52,53 @@ void check_small_products(Gpu& gpu, const KernelDescriptor& kernel, Report& repo
     }
 }
 
-void check_large_products(Gpu& gpu, const KernelDescriptor& kernel, const KernelDescriptor& reference,
-                          Report& report) {
-  if (few_shapes) return;
-  std::mt19937 random(21);
-  for (const Shape& shape : {Shape{1500, 1300, 704, 700}, Shape{2049, 4097, 512, 512},
-                             Shape{130, 260, 16384, 16384}, Shape{46341, 70, 32, 32}}) {
-    Operands operands(kernel, shape, Family::signed_unit, random);
-    const Buffer a(gpu, operands.a), b(gpu, operands.b);
-    for (float& value : operands.a) value = std::fabs(value);
-    for (float& value : operands.b) value = std::fabs(value);
-    const Buffer a_size(gpu, operands.a), b_size(gpu, operands.b);
-    GuardedC c[3] = {{shape.m, shape.n}, {shape.m, shape.n}, {shape.m, shape.n}};
-    const Buffer c_device[3] = {{gpu, c[0].values}, {gpu, c[1].values}, {gpu, c[2].values}};
-    GemmKernelParams params{a.device(),
-                            b.device(),
-                            c_device[0].device() + GuardedC::kMargin,
+void check_against_reference(Gpu& gpu, const KernelDescriptor& kernel, const KernelDescriptor& reference,
+                             const Shape& shape, Operands operands,
+                             const std::function<void(const GemmKernelParams&)>& multiply, Report& report) {
+  const Buffer a(gpu, operands.a), b(gpu, operands.b);
+  for (float& value : operands.a) value = std::fabs(value);
+  for (float& value : operands.b) value = std::fabs(value);
+  const Buffer a_size(gpu, operands.a), b_size(gpu, operands.b);
+  GuardedC c[3] = {{shape.m, shape.n}, {shape.m, shape.n}, {shape.m, shape.n}};
+  const Buffer c_device[3] = {{gpu, c[0].values}, {gpu, c[1].values}, {gpu, c[2].values}};
+  const auto into = [&](int i, const Buffer& left, const Buffer& right) {
+    return GemmKernelParams{left.device(),
+                            right.device(),
+                            c_device[i].device() + GuardedC::kMargin,
                             operands.lda,
                             operands.ldb,
-                            c[0].ldc,
+                            c[i].ldc,
                             shape.m,
                             shape.n,
                             shape.k,
                             1.0f,
                             0};
-    gpu.launch(kernel, params);
-    params.c = c_device[1].device() + GuardedC::kMargin;
-    gpu.launch(reference, params);
-    params.a = a_size.device();
-    params.b = b_size.device();
-    params.c = c_device[2].device() + GuardedC::kMargin;
-    gpu.launch(reference, params);
-    gpu.synchronize();
-    for (int i = 0; i < 3; ++i) c_device[i].download(c[i].values);
-    const std::string what = describe(kernel, shape, "against the reference kernel", {1.0f, false});
-    report.check(c[0].guards_whole(), what + ": wrote outside C");
-    std::int64_t wrong = 0;
-    for (std::int64_t j = 0; j < shape.n; ++j)
-      for (std::int64_t i = 0; i < shape.m; ++i) {
-        // Both are within the bound of the true value, hence within twice of each other.
-        const double bound = 2 * (shape.k + 3) * 0x1p-24 * static_cast<double>(c[2].at(i, j));
-        wrong +=
-            !(std::fabs(static_cast<double>(c[0].at(i, j)) - static_cast<double>(c[1].at(i, j))) <= bound);
-      }
-    report.check(wrong == 0, what + ": " + std::to_string(wrong) + " wrong");
-  }
+  };
+  multiply(into(0, a, b));
+  gpu.launch(reference, into(1, a, b));
+  gpu.launch(reference, into(2, a_size, b_size));
+  gpu.synchronize();
+  for (int i = 0; i < 3; ++i) c_device[i].download(c[i].values);
+  const std::string what = describe(kernel, shape, "against the reference kernel", {1.0f, false});
+  report.check(c[0].guards_whole(), what + ": wrote outside C");
+  std::int64_t wrong = 0;
+  for (std::int64_t j = 0; j < shape.n; ++j)
+    for (std::int64_t i = 0; i < shape.m; ++i) {
+      // Both are within the bound of the true value, hence within twice of each other.
+      const double bound = 2 * (shape.k + 3) * 0x1p-24 * static_cast<double>(c[2].at(i, j));
+      wrong += !(std::fabs(static_cast<double>(c[0].at(i, j)) - static_cast<double>(c[1].at(i, j))) <= bound);
+    }
+  report.check(wrong == 0, what + ": " + std::to_string(wrong) + " wrong");
+}
+
+void check_large_products(Gpu& gpu, const KernelDescriptor& kernel, const KernelDescriptor& reference,
+                          Report& report) {
+  if (few_shapes) return;
+  std::mt19937 random(21);
+  for (const Shape& shape : kLargeShapes)
+    check_against_reference(
+        gpu, kernel, reference, shape, Operands(kernel, shape, Family::signed_unit, random),
+        [&](const GemmKernelParams& params) { gpu.launch(kernel, params); }, report);
 }
 
 void check_transposes(Gpu& gpu, const KernelDescriptor& kernel, Report& report) {

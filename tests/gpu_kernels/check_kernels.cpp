@@ -7,6 +7,7 @@
 
 #include "accuracy.hpp"
 #include "bench.hpp"
+#include "bench/extents.hpp"
 #include "check_gemm.hpp"
 #include "driver.hpp"
 #include "kernels/registry.hpp"
@@ -35,20 +36,8 @@ bool wanted(const Options& options, const KernelDescriptor& kernel) {
   return false;
 }
 
-std::vector<BenchShape> parse_shapes(const std::vector<std::string>& texts) {
-  std::vector<BenchShape> shapes;
-  for (const std::string& text : texts) {
-    BenchShape shape{};
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%dx%dx%d%c", &shape.m, &shape.n, &shape.k, &rest) != 3 || shape.m < 1 ||
-        shape.n < 1 || shape.k < 1)
-      throw CLI::ValidationError("--shape", text + ": expected MxNxK");
-    shapes.push_back(shape);
-  }
-  if (shapes.empty())
-    for (const std::int32_t n : {512, 1024, 2048, 4096, 8192}) shapes.push_back({n, n, n});
-  return shapes;
-}
+const std::vector<bench::Extents> kSquares = {
+    {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}};
 
 void check(Gpu& gpu, const std::vector<const KernelDescriptor*>& chosen, Report& report) {
   const KernelDescriptor* reference = nullptr;
@@ -125,12 +114,8 @@ int main_with_options(int argc, char** argv) {
   app.add_option("--rounds", options.timing.rounds, "With --bench: turns that each contestant gets")
       ->check(CLI::Range(1, 1000));
   app.add_option("--csv", options.timing.csv, "With --bench: append results to this file");
-  try {
-    app.parse(argc, argv);
-    options.timing.shapes = parse_shapes(options.shapes);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  }
+  CLI11_PARSE(app, argc, argv);
+  options.timing.shapes = bench::parse_extents(options.shapes, kSquares);
   if (options.list) {
     for (const KernelDescriptor& kernel : kernels::all()) std::printf("%s\n", kernel.name);
     return 0;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "check_gemm.hpp"
@@ -244,45 +245,14 @@ void check_large(Gpu& gpu, const KernelDescriptor& kernel, const KernelDescripto
   Operands operands(kernel, shape, Family::signed_unit, random);
   for (float& value : operands.a) value = round_to(kernel.precision, value);
   for (float& value : operands.b) value = round_to(kernel.precision, value);
-  const Buffer a(gpu, operands.a), b(gpu, operands.b);
-  for (float& value : operands.a) value = std::fabs(value);
-  for (float& value : operands.b) value = std::fabs(value);
-  const Buffer a_size(gpu, operands.a), b_size(gpu, operands.b);
-  GuardedC c[3] = {{shape.m, shape.n}, {shape.m, shape.n}, {shape.m, shape.n}};
-  const Buffer c_device[3] = {{gpu, c[0].values}, {gpu, c[1].values}, {gpu, c[2].values}};
-  GemmKernelParams params{a.device(),
-                          b.device(),
-                          c_device[0].device() + GuardedC::kMargin,
-                          operands.lda,
-                          operands.ldb,
-                          c[0].ldc,
-                          shape.m,
-                          shape.n,
-                          shape.k,
-                          1.0f,
-                          0};
-  const PreparedProduct product(gpu, companions(kernel), params, shape.real_k, {a.device(), 1, operands.lda},
-                                {b.device(), 1, operands.ldb});
-  product.prepare();
-  product.multiply();
-  params.c = c_device[1].device() + GuardedC::kMargin;
-  gpu.launch(reference, params);
-  params.a = a_size.device();
-  params.b = b_size.device();
-  params.c = c_device[2].device() + GuardedC::kMargin;
-  gpu.launch(reference, params);
-  gpu.synchronize();
-  for (int i = 0; i < 3; ++i) c_device[i].download(c[i].values);
-  const std::string what = describe(kernel, shape, "against the reference kernel", {1.0f, false});
-  report.check(c[0].guards_whole(), what + ": wrote outside C");
-  std::int64_t wrong = 0;
-  for (std::int64_t j = 0; j < shape.n; ++j)
-    for (std::int64_t i = 0; i < shape.m; ++i) {
-      // Both are within the bound of the true value, hence within twice of each other.
-      const double bound = 2 * (shape.k + 3) * 0x1p-24 * static_cast<double>(c[2].at(i, j));
-      wrong += !(std::fabs(static_cast<double>(c[0].at(i, j)) - static_cast<double>(c[1].at(i, j))) <= bound);
-    }
-  report.check(wrong == 0, what + ": " + std::to_string(wrong) + " wrong");
+  const auto multiply = [&](const GemmKernelParams& params) {
+    const PreparedProduct product(gpu, companions(kernel), params, shape.real_k, {params.a, 1, params.lda},
+                                  {params.b, 1, params.ldb});
+    product.prepare();
+    product.multiply();
+    gpu.synchronize();
+  };
+  check_against_reference(gpu, kernel, reference, shape, std::move(operands), multiply, report);
 }
 
 }  // namespace
@@ -309,9 +279,7 @@ void check_prepared_products(Gpu& gpu, const KernelDescriptor& kernel, const Ker
   for (const Shape& shape : small_shapes(kernel)) contest.check(shape, Family::signed_unit, true);
   check_integers(gpu, kernel, report);
   std::mt19937 random(25);
-  for (const Shape& shape : {Shape{1500, 1300, 704, 700}, Shape{2049, 4097, 512, 512},
-                             Shape{130, 260, 16384, 16384}, Shape{46341, 70, 32, 32}})
-    check_large(gpu, kernel, reference, shape, random, report);
+  for (const Shape& shape : kLargeShapes) check_large(gpu, kernel, reference, shape, random, report);
 }
 
 }  // namespace gemmhoist::gpu_kernels
