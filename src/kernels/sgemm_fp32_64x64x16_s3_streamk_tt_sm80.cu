@@ -14,6 +14,8 @@
 // Resources: 128 threads, 24576 bytes of shared memory, 4 blocks an SM, no spills (a test reads the
 // compiler's report).
 // Bound: FMA issue. A step is 32 FMA against 3 shared loads of 16 bytes a thread; its copies are 1 a thread.
+// Measured on an H200 with CUDA 13.0, bench_kernels (bench/results/2026-11-30-fp32-shapes-2.md), TFLOP/s and
+// of cuBLAS 13: n = 512 19.5 (1.14), n = 1024 35.8 (0.96), n = 4096 43.7 (0.91).
 #include "kernels/sgemm_fp32_64x64x16_s3_streamk_tt_sm80.hpp"
 #include "kernels/simt_stream_k.cuh"
 
