@@ -2,42 +2,40 @@
 
 #include <unistd.h>
 
-#include <atomic>
-
 #include "config/options.hpp"
 #include "observe/log_text.hpp"
 #include "observe/output_path.hpp"
 #include "os/files.hpp"
 #include "os/line.hpp"
+#include "os/once.hpp"
 #include "os/os.hpp"
 
 namespace gemmhoist::observe {
 namespace {
 
-// What is wanted, as bits; 0: options not looked at yet.
-constexpr int kKnown = 1, kCallsToStderr = 2, kSummaryToStderr = 4, kFile = 8;
-constinit std::atomic<int> wanted{0};
+// What is wanted, as bits.
+constexpr int kCallsToStderr = 1, kSummaryToStderr = 2, kFile = 4;
+constinit os::Once looking;
+constinit int wanted = 0;
 constinit char file_path[os::kPathBytes] = {};
 
-__attribute__((noinline, cold)) int look_at_options() noexcept {
+__attribute__((noinline, cold)) void look_at_options() noexcept {
   const config::Options& options = config::options();
-  int bits = kKnown;
+  int bits = 0;
   if (options.log == config::LogLevel::calls) bits |= kCallsToStderr | kSummaryToStderr;
   if (options.log == config::LogLevel::summary) bits |= kSummaryToStderr;
-  // Threads that race here write the same bytes.
   if (options.log_file[0] != '\0') {
     if (make_absolute(options.log_file, file_path, sizeof file_path))
       bits |= kFile;
     else
       warn(Warning::log_file, "GEMMHOIST_LOG_FILE=%s is no usable path", options.log_file);
   }
-  wanted.store(bits, std::memory_order_release);
-  return bits;
+  wanted = bits;
 }
 
 int wanted_now() noexcept {
-  const int bits = wanted.load(std::memory_order_acquire);
-  return bits != 0 ? bits : look_at_options();
+  looking.run(look_at_options);
+  return wanted;
 }
 
 void append_to_log_file(os::Line& line) noexcept {

@@ -15,6 +15,7 @@
 #include "observe/trace_json.hpp"
 #include "os/errno_guard.hpp"
 #include "os/files.hpp"
+#include "os/once.hpp"
 #include "os/os.hpp"
 
 namespace gemmhoist::observe {
@@ -35,23 +36,21 @@ constinit std::atomic<Block*> blocks[kBlocks] = {};
 constinit std::atomic<std::size_t> taken{0};
 constinit std::atomic<std::size_t> dropped{0};
 
-enum State : int { unknown, disabled, enabled };
-constinit std::atomic<int> state{unknown};
+constinit os::Once looking;
+constinit bool enabled = false;
 constinit std::atomic<bool> in_child{false};
 constinit char file_path[os::kPathBytes] = {};
 
-__attribute__((noinline, cold)) int look_at_options() noexcept {
+__attribute__((noinline, cold)) void look_at_options() noexcept {
   const char* path = config::options().trace;
-  int found = disabled;
+  enabled = false;
   const bool parents = in_child.load(std::memory_order_relaxed) && !names_process(path);
   if (path[0] != '\0' && !parents) {
     if (make_absolute(path, file_path, sizeof file_path))
-      found = enabled;
+      enabled = true;
     else
       warn(Warning::trace_file, "GEMMHOIST_TRACE=%s is no usable path", path);
   }
-  state.store(found, std::memory_order_release);
-  return found;
 }
 
 Block* block_at(std::size_t index) noexcept {
@@ -72,8 +71,8 @@ std::int64_t now_ns() noexcept {
 }
 
 bool trace_enabled() noexcept {
-  const int now = state.load(std::memory_order_acquire);
-  return (now != unknown ? now : look_at_options()) == enabled;
+  looking.run(look_at_options);
+  return enabled;
 }
 
 void add_span(const Span& span) noexcept {
@@ -125,7 +124,7 @@ void reset_trace_after_fork() noexcept {
   taken.store(0, std::memory_order_relaxed);
   dropped.store(0, std::memory_order_relaxed);
   in_child.store(true, std::memory_order_relaxed);
-  state.store(unknown, std::memory_order_release);  // looked at again, as a child's
+  looking.forget();  // looked at again, as a child's
 }
 
 }  // namespace gemmhoist::observe
