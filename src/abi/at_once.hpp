@@ -33,8 +33,10 @@ inline std::int64_t read(const void* value, bool ilp64) noexcept {
 // The provider where small products may go to it without a guard and without a question; else null.
 [[gnu::always_inline]] inline const fallback::Provider* provider_at_once(
     fallback::Spelling spelling) noexcept {
+  // Read first: whoever finds a provider that calls us back puts guards in use before making it known.
+  const fallback::Provider* known = fallback::known_provider(spelling);
   if (!dispatch::small_products_go_unexamined() || fallback::guards_in_use()) return nullptr;
-  return fallback::known_provider(spelling);
+  return known;
 }
 
 [[gnu::always_inline]] inline bool counted_as_small(fallback::Spelling spelling, Letter trans_a,

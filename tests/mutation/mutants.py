@@ -153,6 +153,8 @@ MUTANTS = (
            ("dispatch:Failure.HangForGood",)),
     Mutant("a lost device is used again", "src/dispatch/device_slot.cpp",
            "  if (lost_.load(std::memory_order_acquire)) return Health::lost;\n", "", ("dispatch:Failure.DeviceIsLost",)),
+    Mutant("a BLAS that calls us back is called without a guard as it is found", "src/abi/at_once.hpp",
+           "  return known;\n", "  (void)known;\n  return fallback::known_provider(spelling);\n", ("abi at_once",)),
     Mutant("each fork maps a quarter of a MiB of counters", "src/observe/counters.cpp",
            "if (!detail::page_is_used[page].load(std::memory_order_relaxed)) continue;", "", ("observe:Counters.*",)),
     Mutant("looking at the CPU again takes a tenth of the time", "src/decide/cpu_rates.cpp",

@@ -3,9 +3,14 @@
 #include "abi/at_once.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <array>
+#include <atomic>
 #include <limits>
+#include <thread>
+
+#include "fallback/calls.hpp"
 
 namespace gemmhoist::abi {
 namespace {
@@ -159,6 +164,52 @@ TEST_P(AtOnce, NothingWhereSmallProductsAreLookedAt) {
   fallback::detail::known.published[static_cast<int>(Spelling::cblas_sgemm)].store(nullptr);
   EXPECT_FALSE(goes());
   EXPECT_EQ(observe::total(Counter::calls_cblas), 1U);
+}
+
+// One thread finds a BLAS that calls the entries itself, and another multiplies at that very moment: it sees
+// no provider yet, or the guards with it. On a CPU each: taking turns on one they would not meet.
+TEST_P(AtOnce, GuardsAreSeenWithTheProviderThatNeedsThem) {
+  constexpr int kRounds = 100000;
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one CPU";
+  int cpus[2] = {-1, -1};
+  for (int cpu = 0; cpus[1] < 0; ++cpu)
+    if (CPU_ISSET(cpu, &all)) cpus[cpus[0] < 0 ? 0 : 1] = cpu;
+  const auto run_on = [](int cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  };
+  auto& published = fallback::detail::known.published[static_cast<int>(Spelling::cblas_sgemm)];
+  std::atomic<int> begun{0}, ended{0};
+  int unguarded = 0;
+  std::thread caller([&] {
+    run_on(cpus[1]);
+    for (int round = 1; round <= kRounds; ++round) {
+      for (int i = 0; begun.load() != round; ++i)
+        if (i % 1024 == 1023) std::this_thread::yield();
+      while (fallback::known_provider(Spelling::cblas_sgemm) == nullptr)
+        unguarded += provider_at_once(Spelling::cblas_sgemm) != nullptr;
+      ended.store(round);
+    }
+  });
+  run_on(cpus[0]);
+  for (int round = 1; round <= kRounds; ++round) {
+    fallback::detail::known.guards_in_use.store(false);
+    published.store(nullptr);
+    begun.store(round);
+    for (int i = 0; i < 100 + round % 400; ++i)
+      asm volatile("");  // the caller comes at another moment each time
+    fallback::put_guards_in_use();
+    published.store(&provider_, std::memory_order_release);
+    for (int i = 0; ended.load() != round; ++i)
+      if (i % 1024 == 1023) std::this_thread::yield();
+  }
+  caller.join();
+  EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  EXPECT_EQ(unguarded, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Integers, AtOnce, testing::Bool(),
