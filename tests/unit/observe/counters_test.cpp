@@ -88,6 +88,9 @@ TEST(Counters, ThreadsWithoutAShardOfTheirOwnCountToo) {
 // Of a process that counts on one thread, as most do: the child looks at the pages of that thread and of the
 // strangers, not at all that there might be.
 TEST(Counters, AForkedChildMapsNoPagesToSetThemBack) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer maps shadows of its own";
+#endif
   const pid_t child = fork();
   if (child == 0) {
     // As if nobody had counted before, whatever other tests did.
