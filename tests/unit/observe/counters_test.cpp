@@ -112,11 +112,7 @@ TEST(Counters, AForkedChildMapsNoPagesToSetThemBack) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
-#ifdef __SANITIZE_THREAD__  // whose own pages, several for each of ours, are counted as well
-  EXPECT_LE(WEXITSTATUS(status), 250);
-#else
   EXPECT_LT(WEXITSTATUS(status), 16);
-#endif
 }
 
 // Prints the cost, and fails only where a lock, a system call or a shared line has crept in: the least of
