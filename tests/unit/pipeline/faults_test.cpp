@@ -26,34 +26,13 @@ RigOptions small_arena() {
   return options;
 }
 
-std::int64_t calls_of(Rig& rig, Product& product) {
-  rig.simulation().arm({});
-  EXPECT_EQ(rig.multiply(product.call()).outcome, pipeline::Outcome::done);
-  product.restore_c();
-  return rig.simulation().calls();
-}
-
 TEST(Faults, EveryCallOnceTransient) {
   for (const float beta : kBetas) {
     Rig rig(small_arena());
     Product product(shape(beta));
     const std::int64_t calls = calls_of(rig, product);
     ASSERT_GT(calls, 20);
-    std::int64_t met = 0;
-    for (std::int64_t k = 1; k <= calls; ++k) {
-      Fault fault;
-      fault.fail_at = k;
-      rig.simulation().arm(fault);
-      const CallResult result = rig.multiply(product.call());
-      EXPECT_EQ(product.check(), "") << "call " << k << " failed";
-      met += result.status.ok() ? 0 : 1;
-      product.restore_c();
-      rig.simulation().arm({});
-      const CallResult next = rig.multiply(product.call());
-      EXPECT_EQ(next.outcome, pipeline::Outcome::done) << "after call " << k << ": " << next.status.what();
-      EXPECT_EQ(product.check(), "") << "after call " << k;
-      product.restore_c();
-    }
+    const std::int64_t met = fail_each_call_once(rig, product, calls, [](const CallResult&, std::int64_t) {});
     EXPECT_GT(met, calls / 2) << "the faults were not met";
   }
 }

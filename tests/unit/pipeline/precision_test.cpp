@@ -156,29 +156,12 @@ TEST(Bf16x6, EveryCallMayFail) {
   Rig rig(options);
   Product product({150, 140, 90, Transpose::yes, Transpose::yes, 1, 2, 3, 1.5F, 0.5F});
   product.a()[7] = kSubnormal;
-  rig.simulation().arm({});
-  ASSERT_EQ(rig.multiply(product.call()).outcome, pipeline::Outcome::done);
-  product.restore_c();
-  rig.simulation().arm({});
-  ASSERT_EQ(rig.multiply(product.call()).outcome, pipeline::Outcome::done);
-  const std::int64_t calls = rig.simulation().calls();
-  product.restore_c();
-  std::int64_t met = 0;
-  for (std::int64_t k = 1; k <= calls; ++k) {
-    Fault fault;
-    fault.fail_at = k;
-    rig.simulation().arm(fault);
-    const CallResult result = rig.multiply(product.call());
-    EXPECT_EQ(product.check(), "") << "call " << k << " failed";
-    met += result.status.ok() ? 0 : 1;
-    product.restore_c();
-    rig.simulation().arm({});
-    const CallResult next = rig.multiply(product.call());
-    EXPECT_EQ(next.outcome, pipeline::Outcome::done) << "after call " << k << ": " << next.status.what();
-    EXPECT_EQ(next.leftover.tiles, 2) << "after call " << k;
-    EXPECT_EQ(product.check(), "") << "after call " << k;
-    product.restore_c();
-  }
+  (void)calls_of(rig, product);
+  const std::int64_t calls = calls_of(rig, product);  // memory is there already
+  const std::int64_t met =
+      fail_each_call_once(rig, product, calls, [](const CallResult& next, std::int64_t call) {
+        EXPECT_EQ(next.leftover.tiles, 2) << "after call " << call;
+      });
   EXPECT_GT(met, calls / 2) << "the faults were not met";
 }
 

@@ -125,6 +125,35 @@ void Rig::on_worker(const std::function<void(device::Device&)>& body) {
   if (worker_->submit(task)) task.wait();
 }
 
+std::int64_t calls_of(Rig& rig, Product& product) {
+  rig.simulation().arm({});
+  EXPECT_EQ(rig.multiply(product.call()).outcome, pipeline::Outcome::done);
+  product.restore_c();
+  return rig.simulation().calls();
+}
+
+std::int64_t fail_each_call_once(
+    Rig& rig, Product& product, std::int64_t calls,
+    const std::function<void(const CallResult& next, std::int64_t call)>& look_at_next) {
+  std::int64_t met = 0;
+  for (std::int64_t k = 1; k <= calls; ++k) {
+    Fault fault;
+    fault.fail_at = k;
+    rig.simulation().arm(fault);
+    const CallResult result = rig.multiply(product.call());
+    EXPECT_EQ(product.check(), "") << "call " << k << " failed";
+    met += result.status.ok() ? 0 : 1;
+    product.restore_c();
+    rig.simulation().arm({});
+    const CallResult next = rig.multiply(product.call());
+    EXPECT_EQ(next.outcome, pipeline::Outcome::done) << "after call " << k << ": " << next.status.what();
+    EXPECT_EQ(product.check(), "") << "after call " << k;
+    look_at_next(next, k);
+    product.restore_c();
+  }
+  return met;
+}
+
 bool Rig::close_worker(std::int64_t patience_ms) {
   return worker_->close(observe::now_ns() + patience_ms * kMillisecond, device::AtClose::destroy_device);
 }

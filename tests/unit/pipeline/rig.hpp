@@ -53,4 +53,12 @@ class Rig {
   pipeline::Engine* engine_ = nullptr;
 };
 
+// Device calls of one product once memory is there; `product` is as it was afterwards.
+std::int64_t calls_of(Rig& rig, Product& product);
+
+// Each of the `calls` device calls of a product fails once and passes: that product is right, and so is the
+// next one, which `next` may look at. How many of them answered an error.
+std::int64_t fail_each_call_once(Rig& rig, Product& product, std::int64_t calls,
+                                 const std::function<void(const CallResult& next, std::int64_t call)>& next);
+
 }  // namespace gemmhoist::test
