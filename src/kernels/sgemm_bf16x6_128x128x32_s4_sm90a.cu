@@ -29,12 +29,12 @@
 // 107 TFLOP/s: 2.0 to 2.2 of cuBLAS fp32 in every layout. relF over cuBLAS fp32's, n = 8192: U(-1,1) 0.17,
 // U(0,1) 0.18, U(-1,1) x 2^(-30..30) 0.56.
 //
-// Tried and dropped, each in one run with the kernel as it then was:
-// all sums over k in registers, 116 to 122 TFLOP/s, but at n = 8192 no better than cuBLAS where exponents are
-// wide (relF 2.87e-7 to 2.85e-7, largest component 16 to 13 units); sums to C after 1024 steps, and each quad
-// of C loaded only behind the store before it: 94 at n = 8192; clusters of two that share their rows by
-// multicast: 117 to 121 at 4096, 117 to 118 at 8192, 122 to 116 at 16384 alone, equal within the spread with
-// preparing; with a releasing arrival at the neighbour's barrier, a fence, 109.
+// Tried and dropped, each in one run with the kernel as it then was (that page's -clusters.csv, where it
+// has them): all sums over k in registers, 116 to 122 TFLOP/s, but at n = 8192 no better than cuBLAS where
+// exponents are wide; sums to C after 1024 steps, and each quad of C loaded only behind the store before
+// it, slower (neither comparison was kept); clusters of two that share their rows by multicast: 117 to 121
+// at 4096, 117 to 118 at 8192, 122 to 116 at 16384 alone, equal within the spread with preparing; with a
+// releasing arrival at the neighbour's barrier, a fence, 109.
 //
 // Idea of the pieces: three bfloat16 terms for a float (Henry, Tang, Heinecke, 2019); of promoting sums out
 // of the tensor cores: Ootomo and Yokota, 2022.

@@ -17,26 +17,30 @@
 // use (held_load.cuh). Without, ptxas puts all six loads of a step right before it.
 //
 // Bound: FMA issue. A step is 128 FMA against 6 shared loads of 16 bytes a thread; the loads of all 8 warps
-// take 96 of the 256 cycles that their FMAs take. Of the loop's instructions 93 % are FMAs, and of the cycles
-// 90 % issue one (ncu, n = 4096). Global traffic a block and step is 1.5 KiB for 65536 FLOP: at 60 TFLOP/s
-// that is 1.4 TB/s, which the L2 serves. The 2048 tiles of n = 8192 are 15.5 waves of 132 SMs: 3 % are lost.
+// take 96 of the 256 cycles that their FMAs take. Of the loop's 2206 instructions 2048 are FMAs (cuobjdump
+// --dump-sass of sm_90a), and 90.9 % of the issue slots are used (n = 4096, scripts/profile-kernel,
+// bench/results/2026-11-30-large-kernel.md). Global traffic a block and step is 1.5 KiB for 65536 FLOP: at 60
+// TFLOP/s that is 1.4 TB/s, which the L2 serves. The 2048 tiles of n = 8192 are 15.5 waves of 132 SMs: 3 %
+// are lost.
 //
 // Idea of the thread tile with quads apart, register double buffering and a shared-memory ring: common to
 // open SIMT GEMMs (CUTLASS, MaxAs).
 //
-// Measured on an H200 with CUDA 13.0, square products from K-outer panels, in turns with its forerunner and
-// cuBLAS 13 (bench/results/2026-11-30-fp32-candidates-2.md): n = 4096 54.3, 8192 54.8 TFLOP/s; 1.05 and 1.03
-// of cuBLAS; the forerunner, three stages of 32 steps with fragments left to the compiler, 53.1 and 53.8.
-// check_kernels --no-check --bench, same page: n = 512 3.1, 1024 12.9, 2048 53.0; 0.25, 0.36, 1.04 of cuBLAS.
+// Measured on an H200 with CUDA 13.0, square products from K-outer panels, check_kernels --no-check --bench:
+// n = 4096 54.3, 8192 54.8 TFLOP/s; 1.05 and 1.03 of cuBLAS 13 (bench/results/2026-11-30-large-kernel.md);
+// n = 512 3.1, 1024 12.9, 2048 53.0; 0.25, 0.36, 1.04 of cuBLAS (2026-11-30-fp32-candidates-2.md, run D). The
+// forerunner, three stages of 32 steps with fragments left to the compiler: 53.1 and 53.8 at 4096 and 8192
+// beside this loop's 54.3 and 54.8 (run C of that page).
 //
-// Tried and dropped, same page: a warpgroup that copies whole rows by cp.async.bulk beside two that multiply,
-// with registers moved by setmaxnreg, 53.3 to 55.2 at n = 8192 but 51.5 to 53.3 at 4096; that with one warp
-// whose 32 lanes copy, 37 to 43 (bulk copies of divergent lanes become a loop that takes a scheduler's
-// issue slots); held loads there, 54.6 and 53.6. FMAs in blocks of 2 x 2, which read 1.5 registers an FMA
-// instead of 1.9: the same. Copies all at once, 54.6; one by one, 54.3. An older run
-// (bench/results/2026-11-30-fp32-candidates.md) of the forerunner: stages of 64 steps 23.7 (a body of 140 KiB
-// leaves the instruction cache); FMAs along rows 52.8 (twice the register-bank conflicts); 128 x 128 by 128
-// threads, two blocks an SM, 53.1; by 256 threads of 8 x 8, 52.1; the forerunner itself 53.6.
+// Tried and dropped (run B and C of that page, contestants of a scratch program): a warpgroup that copies
+// whole rows by cp.async.bulk beside two that multiply, with registers moved by setmaxnreg, 53.3 to 55.2 at n
+// = 8192 but 51.5 to 53.3 at 4096; that with one warp whose 32 lanes copy, 37 to 43 (run A; bulk copies of
+// divergent lanes become a loop that takes a scheduler's issue slots); held loads there, 54.6 and 53.6. FMAs
+// in blocks of 2 x 2, which read 1.5 registers an FMA instead of 1.9: the same. Copies all at once, 54.6; one
+// by one, 54.3. An older run (2026-11-30-fp32-candidates.md, a scratch program, too) of the forerunner:
+// stages of 64 steps 23.7 (the body leaves the instruction cache); FMAs along rows 52.8 (twice the
+// register-bank conflicts); 128 x 128 by 128 threads, two blocks an SM, 53.1; by 256 threads of 8 x 8, 52.1;
+// the forerunner itself 53.6.
 #include "kernels/sgemm_fp32_128x256x16_s6_sm80.hpp"
 #include "kernels/simt_cp_async.cuh"
 

@@ -19,13 +19,13 @@
 // of cuBLAS 13: n = 2048 51.3 (1.02), n = 4096 54.0 (1.06), n = 8192 54.6 (1.03), 512 x 512 x 65536 51.1
 // (1.00), 128 x 16384 x 4096 50.4 (1.05), 4097 x 4095 x 4099 52.4 (1.02).
 //
-// Tried and dropped (the same page's candidates): copies of 16 bytes where operands allow them, as fast for
-// NT, 8 % slower for NN, 3 % faster for TT, as the compiler schedules them; a loop body of 16 steps, 1 to 5 %
-// slower; 128 x 128 by 128 threads, two blocks an SM, 0 to 2 % slower; C through shared memory when it is
-// aligned, too, 3 % slower at k = 512. Before that (2026-11-30-fp32-shapes.md): operands with k contiguous
-// turned through registers, 0.76 of the rate for one and 0.60 for both; preparing them by a launch of its
-// own; partial sums written by quads, which bind accumulators to neighbouring registers, so that most FMAs
-// meet a register-bank conflict.
+// Tried and dropped (that page's candidates, scratch builds): copies of 16 bytes where operands allow
+// them, as fast for NT, 8 % slower for NN, 3 % faster for TT, as the compiler schedules them; a loop body
+// of 16 steps, 1 to 5 % slower; 128 x 128 by 128 threads, two blocks an SM, 0 to 2 % slower; C through
+// shared memory when it is aligned, too, 4 % slower at k = 512. Before that (2026-11-30-fp32-shapes.md):
+// operands with k contiguous turned through registers, 0.76 of the rate for one and 0.60 for both;
+// preparing them by a launch of its own; partial sums written by quads, which bind accumulators to
+// neighbouring registers, so that most FMAs meet a register-bank conflict.
 #include "kernels/sgemm_fp32_128x256x32_s3_streamk_nt_sm80.hpp"
 #include "kernels/simt_stream_k.cuh"
 

@@ -7,7 +7,8 @@
 //
 // Picture: block 16 x 16 elements, threads down the rows first, so that loads of A and stores of C coalesce.
 //
-// Resources: 256 threads, no shared memory. Bound: the L1's bandwidth; two loads an FMA.
+// Resources: 256 threads, no shared memory. Bound: the L1's bandwidth; two loads an FMA. Not timed: it only
+// checks.
 #include "kernels/sgemm_fp32_16x16x1_s1_sm75.hpp"
 #include "kernels/tile_order.hpp"
 

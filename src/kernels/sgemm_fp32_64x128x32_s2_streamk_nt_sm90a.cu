@@ -21,11 +21,11 @@
 // of cuBLAS 13: n = 1024 38.9 (1.16), n = 4096 52.8 (1.04), 8192 x 8192 x 512 51.2 (1.02), 16384 x 128 x 4096
 // 48.9 (1.08), 50000 x 256 x 784 50.5 (0.99).
 //
-// Tried and dropped (the same page's candidates): stages of 16 steps, 5 to 9 % slower where an operand is
-// turned (a line of global memory is then fetched in halves, two stages apart); copies of 4 bytes throughout,
-// 3 to 5 % slower; a body of 8 steps, which spills for NN; warps that turn 16 steps of k of 2 neighbours at a
-// time instead of 8 of 4, 4 to 10 % slower by the addresses that it takes; fragments with registers of their
-// own for NN and TN, which spill.
+// Tried and dropped (that page's candidates, scratch builds): stages of 16 steps, 5 to 9 % slower where an
+// operand is turned (a line of global memory is then fetched in halves, two stages apart); copies of 4
+// bytes throughout, 3 to 5 % slower; a body of 8 steps, which spills for NN; warps that turn 16 steps of k
+// of 2 neighbours at a time instead of 8 of 4, 4 to 10 % slower by the addresses that it takes; fragments
+// with registers of their own for NN and TN, which spill.
 #include "kernels/sgemm_fp32_64x128x32_s2_streamk_nt_sm90a.hpp"
 #include "kernels/simt_stream_k.cuh"
 

@@ -6,6 +6,9 @@
 // tile is not marked ends at once: with none marked, a launch is a byte read a tile.
 //
 // Picture, resources, stages, bound: as sgemm_fp32_128x128x16_s3_sm80, whose main loop it is.
+//
+// Not timed alone. With no tile marked its launch is in the rows NN to TT of the bf16x6 products
+// (bench/results/2026-11-30-tensor-cores.md).
 #include "kernels/sgemm_leftover_fp32_128x128x16_s3_sm80.hpp"
 #include "kernels/simt_cp_async.cuh"
 
