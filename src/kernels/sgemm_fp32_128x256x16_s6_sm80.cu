@@ -40,7 +40,8 @@
 // by one, 54.3. An older run (2026-11-30-fp32-candidates.md, a scratch program, too) of the forerunner:
 // stages of 64 steps 23.7 (the body leaves the instruction cache); FMAs along rows 52.8 (twice the
 // register-bank conflicts); 128 x 128 by 128 threads, two blocks an SM, 53.1; by 256 threads of 8 x 8, 52.1;
-// the forerunner itself 53.6.
+// the forerunner itself 53.6. Loads set apart by ptxas -O1, by labels or by registers used in place, 51.9 to
+// 54.7 (2026-11-30-fp32-candidates-3.md, scratch programs).
 #include "kernels/sgemm_fp32_128x256x16_s6_sm80.hpp"
 #include "kernels/simt_cp_async.cuh"
 
