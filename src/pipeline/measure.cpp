@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/find_kernel.hpp"
 #include "observe/trace.hpp"
 #include "pipeline/engine.hpp"
 #include "pipeline/execution.hpp"
@@ -235,12 +236,11 @@ Status Meter::kernel(double& flops_per_s) noexcept {
   return rate(*best, params, flops_per_s);
 }
 
-// An image of values in (-1, 1), whole lines of one pattern: on zeros tensor cores draw less power, and a
-// chip at its limit then runs a quarter faster than on anybody's data.
+// An image of the pattern in the pinned arena, whole lines of it again and again: on zeros tensor cores draw
+// less power, and a chip at its limit then runs a quarter faster than on anybody's data.
 Status Meter::make_image(const KernelDescriptor& prepare, const PrepareKernelParams& params) noexcept {
   const std::int64_t pattern = pattern_elements(engine_, params.k_stride);
   if (pattern == 0) return Status(StatusCode::out_of_memory, "pinned arena");
-  fill_pattern(engine_.pinned(), pattern);
   const std::int64_t elements = params.k_stride * params.k;
   for (std::int64_t begin = 0; begin < elements; begin += pattern) {
     device::Copy2D copy;
@@ -260,43 +260,42 @@ Status Meter::make_image(const KernelDescriptor& prepare, const PrepareKernelPar
 Status Meter::image_kernel(Precision precision, double& flops_per_s) noexcept {
   flops_per_s = 0;
   const auto kernels = device_.kernels();
-  const auto find = [&](KernelRole role) {
-    return std::find_if(kernels.begin(), kernels.end(), [&](const KernelDescriptor& kernel) {
-      return kernel.role == role && kernel.precision == precision;
-    });
-  };
-  const auto product = find(KernelRole::gemm_prepared), prepare = find(KernelRole::prepare);
-  if (product == kernels.end() || prepare == kernels.end()) return {};
-  const std::int64_t depth = round_up(round_up(kDepth, product->tile_k), kImageK);
+  plan::Plan plan;  // what it holds of a plan are the buffers
+  plan::Images& images = plan.images;
+  ImageKernels found;
+  if (!find_image_kernels(kernels, precision, found)) return {};
+  images.prepare = found.prepare;
+  images.leftover = found.leftover;
+  const KernelDescriptor& product = kernels[static_cast<std::size_t>(found.product)];
+  const KernelDescriptor& prepare = kernels[static_cast<std::size_t>(found.prepare)];
+  const std::int64_t depth = round_up(round_up(kDepth, product.tile_k), kImageK);
   PreparedGemmKernelParams params{};
   GemmKernelParams& gemm = params.gemm;
-  set_extents(*product, device_.properties().sm_count, gemm);
-  const ImageFacts facts = image_facts(precision);
-  const std::int64_t pitch = depth / kImageK;
-  const std::int64_t a_units = divide_up(gemm.m, kImageRows) * pitch,
-                     b_units = divide_up(gemm.n, kImageRows) * pitch;
-  DeviceArena::Sizes sizes{};
-  sizes[DeviceArena::panels_a] = gemm.lda * depth * kElement;
-  sizes[DeviceArena::panels_b] = gemm.ldb * depth * kElement;
-  sizes[DeviceArena::results] = gemm.ldc * gemm.n * kElement;
-  sizes[DeviceArena::images_a] = a_units * facts.unit_bytes();
-  sizes[DeviceArena::images_b] = b_units * facts.unit_bytes();
-  sizes[DeviceArena::ranges_a] = a_units * static_cast<std::int64_t>(sizeof(MagnitudeRange));
-  sizes[DeviceArena::ranges_b] = b_units * static_cast<std::int64_t>(sizeof(MagnitudeRange));
-  sizes[DeviceArena::marks] = divide_up(gemm.m, kImageRows) * divide_up(gemm.n, kImageRows);
-  GEMMHOIST_RETURN_IF_FAILED(reserve(sizes));
+  set_extents(product, device_.properties().sm_count, gemm);
+  const std::int64_t down = divide_up(gemm.m, kImageRows), across = divide_up(gemm.n, kImageRows);
+  images.unit_pitch = depth / kImageK;
+  images.unit_bytes = image_facts(precision).unit_bytes();
+  images.a_units = down * images.unit_pitch;
+  images.b_units = across * images.unit_pitch;
+  images.mark_bytes = down * across;
+  plan.a_bytes = gemm.lda * depth * kElement;
+  plan.b_bytes = gemm.ldb * depth * kElement;
+  plan.c_bytes = gemm.ldc * gemm.n * kElement;
+  GEMMHOIST_RETURN_IF_FAILED(reserve(DeviceArena::sizes(plan, 0)));
   const auto at = [&](DeviceArena::Kind kind) { return reinterpret_cast<void*>(engine_.arena().at(kind)); };
   gemm.a = static_cast<const float*>(at(DeviceArena::panels_a));
   gemm.b = static_cast<const float*>(at(DeviceArena::panels_b));
   gemm.c = static_cast<float*>(at(DeviceArena::results));
   params.a_image = at(DeviceArena::images_a);
   params.b_image = at(DeviceArena::images_b);
-  if (precision == Precision::bf16x6) {
+  if (images.ranged()) {
     params.a_ranges = static_cast<const MagnitudeRange*>(at(DeviceArena::ranges_a));
     params.b_ranges = static_cast<const MagnitudeRange*>(at(DeviceArena::ranges_b));
     params.out_of_range = static_cast<std::uint8_t*>(at(DeviceArena::marks));
   }
-  params.a_unit_pitch = params.b_unit_pitch = pitch;
+  params.a_unit_pitch = params.b_unit_pitch = images.unit_pitch;
+  fill_pattern(engine_.pinned(),
+               std::max(pattern_elements(engine_, gemm.lda), pattern_elements(engine_, gemm.ldb)));
   const auto image = [&](const float* source, const void* units, const MagnitudeRange* ranges,
                          std::int64_t ld, std::int32_t rows) {
     PrepareKernelParams made{};
@@ -305,15 +304,15 @@ Status Meter::image_kernel(Precision precision, double& flops_per_s) noexcept {
     made.ranges = const_cast<MagnitudeRange*>(ranges);
     made.row_stride = 1;
     made.k_stride = ld;
-    made.unit_pitch = pitch;
+    made.unit_pitch = images.unit_pitch;
     made.rows = rows;
     made.k = made.padded_k = static_cast<std::int32_t>(depth);
     made.padded_rows = static_cast<std::int32_t>(round_up(rows, kImageRows));
-    return make_image(*prepare, made);
+    return make_image(prepare, made);
   };
   GEMMHOIST_RETURN_IF_FAILED(image(gemm.a, params.a_image, params.a_ranges, gemm.lda, gemm.m));
   GEMMHOIST_RETURN_IF_FAILED(image(gemm.b, params.b_image, params.b_ranges, gemm.ldb, gemm.n));
-  return rate(*product, params, flops_per_s);
+  return rate(product, params, flops_per_s);
 }
 
 // A whole call, small enough that all of it is fixed cost.

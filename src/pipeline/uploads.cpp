@@ -2,6 +2,7 @@
 // plan has images, panel -> image.
 #include <algorithm>
 
+#include "core/find_kernel.hpp"
 #include "pipeline/execution.hpp"
 
 namespace gemmhoist::pipeline {
@@ -262,11 +263,10 @@ Status Uploads::issue_chunk(Chunk& chunk) noexcept {
     params.rows = static_cast<std::int32_t>(chunk.height);
     params.cols = static_cast<std::int32_t>(chunk.width);
     const auto kernels = device.kernels();
-    const auto kernel = std::find_if(kernels.begin(), kernels.end(), [](const KernelDescriptor& descriptor) {
-      return descriptor.role == KernelRole::transpose;
-    });
-    if (kernel == kernels.end()) return Status(StatusCode::unsupported, "no transpose kernel");
-    GEMMHOIST_RETURN_IF_FAILED(device.launch(Stream::prepare, *kernel, params));
+    const std::int32_t transpose = find_kernel(kernels, KernelRole::transpose, Precision::fp32);
+    if (transpose < 0) return Status(StatusCode::unsupported, "no transpose kernel");
+    GEMMHOIST_RETURN_IF_FAILED(
+        device.launch(Stream::prepare, kernels[static_cast<std::size_t>(transpose)], params));
     GEMMHOIST_RETURN_IF_FAILED(context_.record(Events::landing(place), Stream::prepare));
     ++landed_;
   }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/checked.hpp"
+#include "core/find_kernel.hpp"
 #include "plan/makespan.hpp"
 
 namespace gemmhoist::plan {
@@ -89,19 +90,11 @@ bool choose_kernels(const PlanInput& input, KernelChoice choice, KernelSet& set)
 bool choose_image_kernels(const PlanInput& input, KernelSet& set) noexcept {
   set = KernelSet{};
   if (input.precision == Precision::fp32 || !(flops_per_s(*input.profile, input.precision) > 0)) return false;
-  // The registry lists the most capable first.
-  const auto first = [&](KernelRole role) {
-    const auto found = std::find_if(
-        input.kernels.begin(), input.kernels.end(),
-        [&](const KernelDescriptor& k) { return k.role == role && k.precision == input.precision; });
-    return found == input.kernels.end() ? -1 : static_cast<std::int32_t>(found - input.kernels.begin());
-  };
-  const std::int32_t product = first(KernelRole::gemm_prepared);
-  set.prepare = first(KernelRole::prepare);
-  if (input.precision == Precision::bf16x6) set.leftover = first(KernelRole::gemm_leftover);
-  if (product < 0 || set.prepare < 0 || (input.precision == Precision::bf16x6 && set.leftover < 0))
-    return false;
-  set.index[set.count++] = product;
+  ImageKernels found;
+  if (!find_image_kernels(input.kernels, input.precision, found)) return false;
+  set.prepare = found.prepare;
+  set.leftover = found.leftover;
+  set.index[set.count++] = found.product;
   align(input, set);
   set.align_m = std::lcm(set.align_m, std::int64_t{kImageRows});
   set.align_n = std::lcm(set.align_n, std::int64_t{kImageRows});
@@ -112,8 +105,7 @@ bool choose_image_kernels(const PlanInput& input, KernelSet& set) noexcept {
 }
 
 bool has_transpose_kernel(const PlanInput& input) noexcept {
-  return std::any_of(input.kernels.begin(), input.kernels.end(),
-                     [](const KernelDescriptor& kernel) { return kernel.role == KernelRole::transpose; });
+  return find_kernel(input.kernels, KernelRole::transpose, Precision::fp32) >= 0;
 }
 
 // A chunk costs the link its latency once (H200, queued: 2.7 us in, 1.7 us out, hence 256 KiB chunks at 35 of
